@@ -2,9 +2,9 @@
  * calls.c
  *		The functions of the document versioning pattern that read history.
  *
- * History is shown to those who may read the table, and of a document to those
- * who may see its row.  A document that is gone has no row: those see it for
- * whom no row security holds.
+ * Users who may read the table see its history, and that of a document if they see
+ * its row.  The history of a deleted document, which has no row, is shown if
+ * row-level security does not apply.
  */
 #include "postgres.h"
 
@@ -48,7 +48,7 @@ typedef struct History
 	DpKey key;
 	bool visible;
 	int64 first;          /* revisions from here on */
-	struct varlena *live; /* NULL: there is no such row */
+	struct varlena *live; /* NULL: no row */
 	DpRevisionStore store;
 } History;
 
@@ -87,8 +87,8 @@ versioning_argument(FunctionCallInfo fcinfo, int rel, int name)
 }
 
 /*
- * Looks for the row of the key in argument 1 as the user, which checks what he
- * may do, and opens the history.  Connects to SPI.
+ * Reads the row of the key in argument 1 as the user, which checks privileges, and opens the
+ * history. Connects to SPI.
  */
 static void
 history_begin(History *h, FunctionCallInfo fcinfo, int name)
@@ -175,9 +175,9 @@ require_select(DpVersioning *v)
 }
 
 /*
- * The document of a revision; NULL for a deletion and where it is not known.
- * Raises INVALID_PARAMETER_VALUE if there is no such revision.  With bare it is
- * without what patterns keep, and if it is not known that is an error, too.
+ * Returns the document of a revision; NULL for a deletion and if it is not known. Raises
+ * INVALID_PARAMETER_VALUE without such a revision. With bare, it is without fields that patterns
+ * keep, and an unknown one is an error, too.
  */
 static struct varlena *
 history_document(History *h, int64 revision, bool bare)
@@ -206,10 +206,9 @@ history_document(History *h, int64 revision, bool bare)
 }
 
 /*
- * Since when what a change wrote is valid, by whom and in which transaction it
- * was made.  False if that time is not known: this transaction has not
- * committed, or the change is not recorded; then *who may be NULL, and
- * *transaction (if wanted) invalid.
+ * Returns when a change became valid, its user and transaction. Returns false if the time is not
+ * known: this transaction has not committed, or the change is not recorded; then *who may be NULL,
+ * and *transaction (unless NULL) invalid.
  */
 static bool
 made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction)
@@ -346,7 +345,7 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	require_select(v);
 	if (!sees_all(v->decl->target))
 	{
-		/* who calls may have been shown the row, but may also have made the call up */
+		/* the caller may have read the row, or made the call up */
 		History h;
 
 		history_begin(&h, fcinfo, 4);
@@ -382,10 +381,8 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 }
 
 /*
- * versioning_as_of(rel, at, name) -> setof (key, revision, since, until, doc)
- *
- * Where the table is a constant the planner puts the table's own function in
- * its place, see below; this is for the other calls.
+ * versioning_as_of(rel, at, name) -> setof (key, revision, since, until, doc). For a constant
+ * table the planner inserts the table's own function instead, see below.
  */
 DP_FUNCTION(dp_versioning_as_of);
 Datum
@@ -431,9 +428,8 @@ dp_versioning_as_of(PG_FUNCTION_ARGS)
 }
 
 /*
- * Support function of versioning_as_of(): puts the function that versioning_enable()
- * made for the table in its place, which is in SQL and becomes a part of the
- * query, so that conditions on keys reach the primary key.
+ * Support function of versioning_as_of(): inserts the function that versioning_enable() created
+ * for the table, an inlinable SQL function, so that conditions on keys reach the primary key.
  */
 DP_FUNCTION(dp_versioning_as_of_support);
 Datum
@@ -457,11 +453,12 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 	name = lthird(call->args);
 	if (!IsA(rel, Const) || rel->constisnull || !IsA(name, Const))
 		PG_RETURN_POINTER(NULL);
-	LockRelationOid(DatumGetObjectId(rel->constvalue), AccessShareLock); /* what it reads stays */
+	LockRelationOid(DatumGetObjectId(rel->constvalue),
+					AccessShareLock); /* keeps the tables that it reads */
 	if (!SearchSysCacheExists1(RELOID, rel->constvalue))
 		PG_RETURN_POINTER(NULL);
 
-	/* what is wrong is for the function to say */
+	/* the function itself raises errors */
 	foreach(lc, dp_decls(DatumGetObjectId(rel->constvalue)))
 	{
 		DpDecl *d = lfirst(lc);
@@ -486,9 +483,8 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 }
 
 /*
- * The function that was made for a declaration: one of the table's owner that
- * depends on the column of documents, and has the columns of the generic one.
- * InvalidOid if there is none.
+ * Returns the function created for a declaration: owned by the table's owner, depending on the
+ * column of documents, with the columns of the generic one. InvalidOid without one.
  */
 static Oid
 as_of_function(DpDecl *decl, Oid generic)
@@ -540,8 +536,7 @@ as_of_function(DpDecl *decl, Oid generic)
 }
 
 /*
- * _versioning_sees_all(rel) -> bool: whether documents that are gone are shown
- * to the user.
+ * _versioning_sees_all(rel) -> bool: whether the user sees deleted documents
  */
 DP_FUNCTION(dp_versioning_sees_all);
 Datum
@@ -611,10 +606,8 @@ store_difference(const DpPath *path, const DpValue *before, const DpValue *after
 }
 
 /*
- * versioning_field_history(rel, key, path, name) -> setof (revision, since, who, value)
- *
- * A row for each revision that changed the value.  Documents that are not known
- * are passed over.
+ * versioning_field_history(rel, key, path, name) -> setof (revision, since, who, value): a row for
+ * each revision that changed the value; unknown documents are skipped
  */
 DP_FUNCTION(dp_versioning_field_history);
 Datum

@@ -1,15 +1,14 @@
 /*
  * edit.c
- *		The document versioning pattern: functions that write an old document
- *		again, take something out of all revisions, check what is recorded and
- *		put it right.
+ *		The document versioning pattern: functions that restore an old document,
+ *		remove values from all revisions, check the history and repair it.
  *
- * What rewrites revisions (redact, purge, repair) excludes whatever else does,
- * and whoever brings a document back that has no row to be locked by: one could
- * write again what another takes out.  Writers of documents are not concerned.
- * They hold the row, or where a document comes, have a revision that is not
- * committed: that is waited for.  Where only some revisions are kept, writers
- * leave the oldest to the next write while somebody rewrites.
+ * Functions that rewrite revisions (redact, purge, repair) exclude each other, and
+ * restoring a document without a row to lock: that could restore what another
+ * function removes.  Writers of documents are not blocked.  They have locked the
+ * row, or have inserted a revision that is not committed, which is waited for.
+ * While a function rewrites, writers leave the deletion of oldest revisions to the
+ * next write.
  */
 #include "postgres.h"
 
@@ -129,7 +128,7 @@ lock_row(DpVersioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 					   as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, doc);
 }
 
-/* Makes a row for a document that is gone, as the user. */
+/* Inserts the row of a deleted document, as the user. */
 static void
 insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
@@ -242,8 +241,8 @@ write_checksum(DpVersioning *v, const DpKey *key, int64 revision, struct varlena
 /* ---------------------------------------------------------------- revert */
 
 /*
- * An old document with what patterns keep in the one that is there.  Not where
- * that lies inside something that the old one does not have: it is about it.
+ * Returns an old document with the kept fields of the present one, except those inside something
+ * that the old one lacks.
  */
 static struct varlena *
 with_kept(DpVersioning *v, struct varlena *doc, struct varlena *live)
@@ -350,8 +349,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 		}
 
 		/*
-		 * a trigger may leave it out, as that of a threshold does with what is near enough: then
-		 * the last revision stands
+		 * a trigger may undo the write, as that of a threshold does: then the last revision stays
 		 */
 		plan = dp_row_plan_write(v->decl, &plan_write, &key, numbered, values);
 		(void) dp_run(v->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
@@ -379,10 +377,9 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- chains */
 
 /*
- * All revisions of a key, in order, in the current context.  *n is their
- * number.  writer is NULL, or the snapshot one that shows what is not committed:
- * then *writer is another transaction that is adding or changing some of them,
- * or invalid.
+ * Reads all revisions of a key, in order, in the current context. *n is their number. With writer
+ * not NULL, the snapshot shows uncommitted ones: then sets *writer to another transaction that is
+ * writing some of them, or to invalid.
  */
 static Row *
 read_rows(DpVersioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer)
@@ -432,10 +429,8 @@ read_rows(DpVersioning *v, const DpKey *key, Snapshot snapshot, int *n, Transact
 }
 
 /*
- * Locks the row of a key and reads its revisions as they are now, without those
- * that others are about to commit or to take back: these are waited for.  *live
- * is the document, NULL if there is none.  If it has something at the path
- * "without" (or NULL), that is taken out of it.
+ * Locks the row of a key and reads its present revisions, waiting for uncommitted ones. *live is
+ * the document without the value at path "without" (or NULL), NULL if there is none.
  */
 static Row *
 latest_rows(DpVersioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n)
@@ -465,9 +460,8 @@ latest_rows(DpVersioning *v, const DpKey *key, const DpPath *without, struct var
 }
 
 /*
- * Fills in the documents, from the newest down.  Returns false where what is
- * recorded does not lead to one: *broken is the first such row from above, and
- * all of them are marked.
+ * Computes the documents, from the newest down. Returns false if differences do not lead to one:
+ * *broken is the first such row from above, and all of them are marked.
  */
 static bool
 chain(Row *rows, int n, struct varlena *live, int *broken)
@@ -506,7 +500,7 @@ chain(Row *rows, int n, struct varlena *live, int *broken)
 	return right;
 }
 
-/* Whether a document is that of a revision, as far as it can be told. */
+/* Returns whether a document is that of a revision, as far as this is known. */
 static bool
 fits(const Row *row, struct varlena *doc)
 {
@@ -514,7 +508,7 @@ fits(const Row *row, struct varlena *doc)
 		   dp_versioning_checksum(dp_versioning_bare(row->kept, doc)) == row->checksum;
 }
 
-/* The document that a difference makes, or NULL if it does not fit. */
+/* Returns the document after applying a difference, or NULL if it does not fit. */
 static struct varlena *
 apply_if(struct varlena *delta, struct varlena *doc)
 {
@@ -546,7 +540,7 @@ apply_if(struct varlena *delta, struct varlena *doc)
 
 /* ---------------------------------------------------------------- redact */
 
-/* Whether what is at a path is what is at the other one, or holds it. */
+/* Returns whether a path is equal to the other one, or leads to it. */
 static bool
 leads_to(const DpPath *path, const DpPath *inner)
 {
@@ -629,7 +623,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 		rows[i].doc = without;
 		write_checksum(v, &key, rows[i].revision, without);
 		changed++;
-		rows[i].lost = true; /* to be written again, and so is what is above */
+		rows[i].lost = true; /* must be rewritten, and so must the revision above */
 	}
 	for (int i = 1; i < n && changed > 0; i++)
 	{
@@ -654,10 +648,9 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 }
 
 /*
- * _versioning_purge_run(rel, name, purge, cut, changes) -> number of revisions that went
- *
- * Three statements: the first and the second write to the table of revisions,
- * the third to that of changes.
+ * _versioning_purge_run(rel, name, purge, cut, changes) -> number of deleted revisions: in three
+ * statements; the first and the second write to the table of revisions, the third to that of
+ * changes
  */
 DP_FUNCTION(dp_versioning_purge_run);
 Datum
@@ -706,9 +699,8 @@ complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *
 }
 
 /*
- * _versioning_check_key(rel, name, key record) -> setof (key, what, expected, found)
- *
- * What is wrong with the history of one key, and with its document.
+ * _versioning_check_key(rel, name, key record) -> setof (key, what, expected, found): errors in
+ * the history of one key, and in its document
  */
 DP_FUNCTION(dp_versioning_check_key);
 Datum
@@ -823,11 +815,9 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- building and repairing */
 
 /*
- * Brings the history of a key in line with its row, and what can be with itself:
- * a document without a revision gets one; what changed unseen is recorded as a
- * change of now; differences that lead nowhere are given up, which leaves the
- * others readable; and missing numbers are filled with revisions whose documents
- * are not known.
+ * Repairs the history of a key: a document without a revision gets one; an unrecorded change is
+ * recorded as a change of now; differences that do not fit are removed, which makes the others
+ * readable; and missing numbers are filled with revisions of unknown documents.
  */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)

@@ -1,7 +1,7 @@
 /*
  * read.c
- *		The document versioning pattern: which revision was valid, and what the
- *		document was then.
+ *		The document versioning pattern: finds the revision valid at a time, and
+ *		its document.
  */
 #include "postgres.h"
 
@@ -128,7 +128,7 @@ dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, Times
 				bool *has_until, bool *newest)
 {
 	int64 low;  /* was valid */
-	int64 high; /* came later */
+	int64 high; /* from a later change */
 	TimestampTz low_time;
 	TimestampTz high_time = 0;
 	DpRevision found;
@@ -204,7 +204,7 @@ dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, Times
 		}
 		halve = !halve;
 		if (!dp_revisions_find(s, key, middle, &found))
-			return false; /* one is missing: pattern_check() tells */
+			return false; /* one is missing: pattern_check() reports it */
 		if (since_of(s, &found, &t, &has) && t <= at)
 		{
 			low = middle;

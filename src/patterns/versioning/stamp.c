@@ -1,19 +1,18 @@
 /*
  * stamp.c
- *		The document versioning pattern: the one time from which on what a
- *		transaction wrote is valid.
+ *		The document versioning pattern: the time from which a transaction's
+ *		writes are valid.
  *
- * A transaction gets a number, its change, when it writes the first revision,
- * and its stamp when it commits, after everything that it does, deferred
- * triggers and notes included (and so SET CONSTRAINTS cannot make it earlier).  All tables
- * get the same stamp.  Whoever writes a document has waited for those who wrote
- * it before, so stamps of one document are taken in the order of its revisions.
+ * A transaction gets a number, its change, when it writes the first revision, and
+ * its stamp when it commits, after deferred triggers and notes (so SET CONSTRAINTS
+ * cannot make it earlier).  All tables get the same stamp.  A writer of a document
+ * waits for earlier writers, so stamps of a document are in the order of its
+ * revisions.
  *
- * A clock may be set back, and may stand still.  Where the stamp would not be
- * later than the latest one that is committed, it is made so, as long as that is
- * no further off than the clocks of a machine run apart; if it is, then
- * documents are looked at one by one, as they are changed, so that a few stamps
- * that lie far in the future move no others.
+ * The clock may be set back, or stand still.  A stamp that would not be later than
+ * the latest committed one is moved after it, if the difference is as small as
+ * between clocks of one machine; else each document is compared when it changes,
+ * so that a few stamps far in the future move no others.
  */
 #include "postgres.h"
 
@@ -48,7 +47,7 @@ typedef struct Change
 	Oid who;
 	int64 number;
 	bool behind;       /* the clock is: floor is kept */
-	TimestampTz floor; /* the stamp has to be later */
+	TimestampTz floor; /* the stamp must be later */
 } Change;
 
 static Change *change_of(DpVersioning *v, Oid who);
@@ -58,9 +57,8 @@ static void stamp_all(void);
 static DpStates pending = { .outlives = true, .before_commit = stamp_all }; /* of Change */
 
 /*
- * What is heard last comes first before a commit.  Called when the library is
- * loaded, so that whatever else writes then, as notes do that are settled,
- * comes before the stamps.
+ * Registered when the library is loaded: callbacks before commit run in reverse order, so that
+ * other writes, such as those of notes, come before the stamps.
  */
 void
 dp_versioning_init(void)
@@ -106,7 +104,7 @@ dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 	return false;
 }
 
-/* The change of a table and a user in this transaction, made when missing. */
+/* Returns the change of a table and a user in this transaction, created if missing. */
 static Change *
 change_of(DpVersioning *v, Oid who)
 {
@@ -139,8 +137,8 @@ change_of(DpVersioning *v, Oid who)
 }
 
 /*
- * The declaration of a change, as it is now; NULL if it was ended, or its table
- * dropped.  (Who commits may be anybody, and nothing is checked here.)
+ * Returns the present declaration of a change; NULL if it was disabled, or its table dropped.
+ * (Checks no privileges: any user may commit.)
  */
 static DpVersioning *
 versioning_of(Change *c)
@@ -201,8 +199,8 @@ stamp_all(void)
 			DpActor self;
 
 			/*
-			 * an index on the table may call functions of its owner, and this session may be
-			 * anybody's
+			 * an index on the table may call functions of its owner, who may differ from the
+			 * session's user
 			 */
 			dp_owner_begin(v->decl->owner, &self);
 			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true),

@@ -1,10 +1,10 @@
 /*
  * store.c
- *		The document versioning pattern: its tables, read by their primary keys
- *		and written without a statement.
+ *		The document versioning pattern: its tables, read by their primary keys and
+ *		written without a statement.
  *
- * Nobody has rights on the tables; who calls has checked what the user may do.
- * Triggers on them do not fire (the guard would refuse).
+ * Users have no privileges on the tables; the caller has checked theirs.  Triggers
+ * on the tables (a guard) do not fire.
  */
 #include "postgres.h"
 
@@ -199,7 +199,7 @@ dp_revisions_latest(DpVersioning *v, TimestampTz *since)
 		Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 		TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
 
-		/* somebody has dropped it; the answer is right nevertheless */
+		/* dropped; the result is right nevertheless */
 		while (table_scan_getnextslot(scan, ForwardScanDirection, row))
 		{
 			TimestampTz t = DatumGetTimestampTz(slot_getattr(row, column, &isnull));

@@ -2,25 +2,22 @@
  * versioning.c
  *		The document versioning pattern: its options and its triggers.
  *
- * BEFORE UPDATE, for each row: a document that carries an old revision is
- * refused, one that is otherwise the same is left as it was, and any other gets
- * the next number.  On INSERT the document is stored as it comes, so that
- * EXCLUDED of an upsert is what the user wrote; a document without a number is
- * at revision 1, so a save without one was made of the document as it was
- * inserted.
+ * BEFORE UPDATE, for each row: refuses a document with an old revision, leaves an
+ * otherwise unchanged one as it was, and gives any other the next number.  INSERT
+ * stores the document unchanged, so that EXCLUDED of an upsert is what the user
+ * wrote; a document without a number is at revision 1, so a save without one is
+ * based on the inserted document.
  *
- * AFTER INSERT, UPDATE or DELETE, for each row: the revision is recorded, with
- * what leads back to the document before.  Triggers of one row may be called in
- * another order than the row was written in (a trigger that comes earlier may
- * write it again), therefore the numbers come from the documents.  A new
- * document with a number that it cannot have, or without one where the key had
- * revisions before, is written once more.
+ * AFTER INSERT, UPDATE or DELETE, for each row: records the revision, with the
+ * difference to the former document.  Triggers may be called in another order than
+ * the row was written (an earlier trigger may write it again), so the numbers are
+ * read from documents.  A new document with an impossible number, or without one
+ * if the key had revisions before, is written again.
  *
- * BEFORE INSERT, for each statement: noted, because what it updates instead it
- * has not read.
+ * BEFORE INSERT, for each statement: records it, because it has not read the rows
+ * that it updates instead.
  *
- * BEFORE TRUNCATE, for each table that holds rows: all of them are recorded as
- * deleted.
+ * BEFORE TRUNCATE, for each table with rows: records all as deleted.
  */
 #include "postgres.h"
 
@@ -177,8 +174,8 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- options */
 
 /*
- * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
- * anybody can make a trigger with any argument on his own table.
+ * Returns the options of a declaration, read once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 DpVersioning *
 dp_versioning(DpDecl *decl)
@@ -331,15 +328,12 @@ dp_versioning_require(DpVersioning *v)
 				 "If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins a new history.")));
 	read_tables(v, revisions, changes);
 
-	/* an error in between has left it as if nobody had asked */
+	/* an error has left it as if it had not been called */
 	v->revisions = revisions;
 	v->changes = changes;
 }
 
-/*
- * Where the columns are.  Anybody may call a table what he likes, so their
- * types are looked at.
- */
+/* Finds the columns and checks their types: a user may create any table. */
 static void
 read_tables(DpVersioning *v, Oid revisions, Oid changes)
 {
@@ -491,9 +485,8 @@ check_number(int64 revision)
 }
 
 /*
- * The number that a document has which is about to be inserted, or was.
- * *exists: the key has revisions.  If the newest is no deletion, the deletion
- * of the former document is still to be recorded.
+ * Returns the number of a document that is about to be inserted, or was. *exists: the key has
+ * revisions. Unless the newest is a deletion, that of the former document is still to be recorded.
  */
 static int64
 insert_number(DpVersioning *v, const DpKey *key, bool *exists)
@@ -543,8 +536,8 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 			number = r.revision;
 
 			/*
-			 * A document that came after this one went may have been recorded
-			 * first: then it has left room for the deletion.
+			 * A document inserted after this deletion may have been recorded first: then it has
+			 * left a number for the deletion.
 			 */
 			if (r.operation == DP_VERSION_INSERT && number > 2 &&
 				!dp_revisions_find(&store, key, number - 1, &r) &&
@@ -558,7 +551,10 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 
 /* ---------------------------------------------------------------- before */
 
-/* A statement begins that inserts: what it updates instead (ON CONFLICT, MERGE) it has not read. */
+/*
+ * Called before a statement that inserts: it has not read the rows that it updates instead (ON
+ * CONFLICT, MERGE).
+ */
 static void
 note_insert(DpVersioning *v)
 {
@@ -600,7 +596,7 @@ forget_inserts(void *arg)
 	inserting = NIL;
 }
 
-/* Whether the statement that updates the row has inserted, or wanted to. */
+/* Returns whether the statement that updates the row is an INSERT or MERGE. */
 static bool
 has_read_nothing(DpVersioning *v)
 {
@@ -618,7 +614,7 @@ has_read_nothing(DpVersioning *v)
 	return false;
 }
 
-/* Whether a pattern writes what it keeps: it has made that of the row as it is now. */
+/* Returns whether a pattern writes fields that it keeps: it has read the present row. */
 static bool
 is_own_write(DpVersioning *v)
 {
@@ -627,9 +623,9 @@ is_own_write(DpVersioning *v)
 }
 
 /*
- * Raises T_R_SERIALIZATION_FAILURE unless the new document of a key was made
- * of the one that is there, which has that number.  A document without a number
- * is one as it was first inserted: it becomes visible with the number 1 only.
+ * Raises T_R_SERIALIZATION_FAILURE unless the new document of a key is based on the present one,
+ * which has that number. A document without a number is as it was inserted: it becomes visible
+ * with the number 1.
  */
 static void
 require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after)
@@ -748,7 +744,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 	if (before != NULL)
 		require_current(v, &old_key, number, after);
 	else
-		(void) dp_versioning_number(v, after, &given); /* raises what is no number */
+		(void) dp_versioning_number(v, after, &given); /* raises an error for an invalid number */
 
 	if (key_changes)
 		number = insert_number(v, &new_key, &missing);
@@ -795,8 +791,8 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 /* ---------------------------------------------------------------- after */
 
 /*
- * A document has come.  One that was written again before this trigger was
- * called has been recorded by that, unless it came with a number.
+ * Records an inserted document. One that was written again before this trigger was called has been
+ * recorded by that, unless it was inserted with a number.
  */
 static void
 after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
@@ -833,7 +829,7 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
 			return;
 		}
-		/* patterns have written what they keep, or it is gone */
+		/* patterns have written fields that they keep, or it was deleted */
 		doc = current_document(v, key);
 		if (doc == NULL)
 			return;
@@ -882,7 +878,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	c = correction_of(v, &old_key);
 	if (c != NULL)
 	{
-		/* what became of it, whatever other triggers have made of it on its way */
+		/* its state after all other triggers */
 		if (after != NULL)
 			versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
 		c->recorded = true;
@@ -949,7 +945,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 		versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
 }
 
-/* A document has gone. */
+/* Records a deleted document. */
 static void
 after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key)
 {
@@ -994,8 +990,8 @@ dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
 }
 
 /*
- * Adds a revision.  before is the document that the number before it stands
- * for, after the one that it stands for itself, NULL where there is none.
+ * Adds a revision. before is the document of the previous number, after its own one, NULL without
+ * a document.
  */
 static void
 versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
@@ -1110,8 +1106,8 @@ correction_of(DpVersioning *v, const DpKey *key)
 }
 
 /*
- * The oldest revisions go, where only some are kept; those that stay because
- * somebody rewrites revisions go with the next write.
+ * Deletes the oldest revisions if only some are kept, except while a function rewrites them; then
+ * the next write deletes them.
  */
 static void
 trim(DpVersioning *v, const DpKey *key, int64 revision)
@@ -1217,10 +1213,7 @@ is_recorded_gone(DpVersioning *v, const DpKey *key, struct varlena *doc)
 	return result;
 }
 
-/*
- * Documents that come are recorded as if they were inserted, those that go as
- * if they were deleted.
- */
+/* Records attached rows as inserted, detached ones as deleted. */
 void
 dp_versioning_partition(Oid table, Oid partition, bool attached)
 {
@@ -1272,7 +1265,7 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
 				if (isnull)
 					continue;
-				/* what a row takes is given back after it */
+				/* frees memory after each row */
 				SPI_connect();
 				if (attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));

@@ -1,6 +1,6 @@
 /*
  * versioning.h
- *		The document versioning pattern: what its parts share.
+ *		The document versioning pattern: declarations that its files share.
  *
  * Each change of a document is a row of the table of revisions:
  *
@@ -8,35 +8,35 @@
  *		revision		bigint: 1, 2, 3, ...
  *		change			bigint: the transaction, in the table of changes
  *		operation		"char": i insert, u update, d delete
- *		delta			bytea: the difference that makes the document of the revision
- *						before of this one's (bson/diff.h); empty: it is not known
- *		previous		bson: instead of it that document itself
+ *		delta			bytea: the difference from this revision's document to the
+ *						previous one (bson/diff.h); empty: not known
+ *		previous		bson: the previous document itself, instead of delta
  *		checksum		integer: CRC-32C of this revision's document; NULL: not known
- *		kept			text: paths that are left out of this revision's document
- *						because patterns keep them; NULL: none
+ *		kept			text: paths omitted from this revision's document because
+ *						patterns keep them; NULL: none
  *
- * with the primary key (key, revision).  An update without either left the
- * document as it was.  The newest revision is the row of the table, so a change
- * writes one row and rewrites none, and any revision is reached from the next
- * one above that has a whole document in front of it.
+ * with the primary key (key, revision).  An update with neither kept the
+ * document.  The newest revision is the row of the table, so a change writes one
+ * row and rewrites none, and a revision is computed from the nearest later one
+ * with a whole document.
  *
- * What patterns keep is no change of a document: neither differences nor
- * checksums look at it, so the row may change there without a revision.  A
- * document is known but for the paths in kept of its revision.
+ * Fields that patterns keep belong to no revision: differences and checksums omit
+ * them, so the row may change there without a revision.  The document of a
+ * revision lacks the paths in its column kept.
  *
  * The table of changes has a row for each transaction (and acting user):
  *
  *		change			bigint, identity, primary key
- *		since			timestamptz: when what it wrote became valid
+ *		since			timestamptz: when its writes became valid
  *		who				text
  *		transaction		xid8
  *
- * It is written when the transaction commits.  Until then its revisions have
- * no beginning.
+ * It is written when the transaction commits.  Until then its revisions
+ * are not valid.
  *
  * versioning.c has the options and the triggers, store.c the tables,
- * stamp.c what is done at commit, read.c puts documents
- * together again, calls.c has the functions that read history and
+ * stamp.c stamps changes at commit, read.c computes
+ * documents, calls.c has the functions that read history and
  * edit.c those that write it.
  */
 #ifndef DP_PATTERNS_VERSIONING_VERSIONING_H
@@ -98,8 +98,8 @@ extern DpVersioning *dp_versioning(DpDecl *decl);
 extern void dp_versioning_require(DpVersioning *v);
 
 /*
- * The number in the field of a document; false if there is nothing, or null.  Raises
- * CHECK_VIOLATION for what is no whole number from 1.
+ * Returns the number in the field of a document; false if absent or null. Raises CHECK_VIOLATION
+ * for a value that is not a positive whole number.
  */
 extern bool dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision);
 
@@ -110,10 +110,7 @@ extern bool dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *re
 extern struct varlena *dp_versioning_with_number(DpVersioning *v, struct varlena *doc,
 												 int64 revision, struct varlena *like);
 
-/*
- * What is left out of revisions that are recorded now: fields that other patterns of the table
- * keep.
- */
+/* Returns the paths that new revisions omit: fields that other patterns of the table keep. */
 extern List *dp_versioning_left_out(DpVersioning *v);
 
 /* A document without these paths: itself where it has none of them. */
@@ -170,7 +167,7 @@ extern bool dp_revisions_next(DpRevisionStore *s, DpRevision *r);
 extern bool dp_revisions_before(DpRevisionStore *s, DpRevision *r);
 
 /*
- * Since when the revisions of a change are valid: false while the transaction has not committed.
+ * Returns when the revisions of a change became valid: false before the transaction has committed.
  * who and transaction may be NULL.
  */
 extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **who,
@@ -180,8 +177,8 @@ extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *si
 extern bool dp_revisions_latest(DpVersioning *v, TimestampTz *since);
 
 /*
- * Adds a revision.  delta and previous: see above, both may be NULL; bare is its
- * document without what is left out now, NULL where it is not known.
+ * Adds a revision. delta and previous: see above, both may be NULL; bare is its document without
+ * the omitted fields, NULL if not known.
  */
 extern void
 dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change, char operation,
@@ -196,19 +193,18 @@ extern void dp_revisions_add_change(DpVersioning *v, int64 change, TimestampTz s
 
 /* ---------------------------------------------------------------- stamp.c */
 
-/* Called when the library is loaded, before anything else asks for callbacks. */
+/* Called when the library is loaded, before other callbacks are registered. */
 extern void dp_versioning_init(void);
 
 /* The change that this transaction's revisions belong to. */
 extern int64 dp_versioning_change(DpVersioning *v);
 
-/* Whether this transaction is still to stamp a change, and for whom. */
+/* Returns whether this transaction will stamp a change, and its user. */
 extern bool dp_versioning_pending(DpVersioning *v, int64 change, Oid *who);
 
 /*
- * A document was changed whose newest revision until then was of that change:
- * the stamp has to be later than its stamp.  Costs nothing unless the clock
- * was set back.
+ * Called after a change of a document whose newest revision was of that change: the stamp must be
+ * later than its stamp. Costs nothing unless the clock was set back.
  */
 extern bool dp_versioning_clock_behind(DpVersioning *v);
 extern void dp_versioning_later_than(DpVersioning *v, TimestampTz since);
@@ -223,10 +219,10 @@ typedef enum DpVersionFound
 } DpVersionFound;
 
 /*
- * The document of a revision, which exists and is no deletion.  live is the
- * document of the table's row, NULL if there is none.  *doc is in the current
- * context (or live itself, which the newest revision is with all that patterns
- * keep in it unless bare is set).  Raises DATA_CORRUPTED if the differences do not fit.
+ * Returns the document of a revision, which exists and is not a deletion. live is the document of
+ * the table's row, NULL without one. *doc is in the current context (or live itself for the newest
+ * revision, with the kept fields unless bare is set). Raises DATA_CORRUPTED if differences do not
+ * fit.
  */
 extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 											struct varlena *live, bool bare, struct varlena **doc);
@@ -243,8 +239,8 @@ extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_n
 /* ---------------------------------------------------------------- edit.c */
 
 /*
- * Whether a writer may delete revisions now: false while somebody rewrites
- * some, who may wait for the writer.  Nobody begins to until the end.
+ * Returns whether a writer may delete revisions now: false while a function rewrites some, which
+ * may wait for the writer. If true, none begins until the transaction ends.
  */
 extern bool dp_versioning_trim_begin(DpVersioning *v);
 extern void dp_versioning_trim_end(DpVersioning *v);
@@ -252,10 +248,9 @@ extern void dp_versioning_trim_end(DpVersioning *v);
 /* ---------------------------------------------------------------- calls.c */
 
 /*
- * The number from which on revisions of a document are shown to the user who
- * sees its row, inside SPI_connect().  A document that was there before under
- * the same key is gone: those see it for whom no row security holds.  flags are
- * those of dp_run().
+ * Returns the first revision that is shown to a user who sees the document's row, inside
+ * SPI_connect(). Earlier ones are of a deleted document with the same key, shown if row-level
+ * security does not apply. flags are those of dp_run().
  */
 extern int64 dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int flags);
 
@@ -274,7 +269,7 @@ extern int64 dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varle
 extern void
 dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation);
 
-/* All rows of a partition have come to, or gone from, the table above it: called by event.c. */
+/* Records all rows of a partition that was attached or detached. */
 extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
 
 #endif /* DP_PATTERNS_VERSIONING_VERSIONING_H */
