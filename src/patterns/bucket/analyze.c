@@ -2,8 +2,8 @@
  * analyze.c
  *		ANALYZE of a relation of measurements.
  *
- * The sample is taken from all measurements, packed or waiting, each with the
- * same chance.  Of most buckets only the header is read, for its count.
+ * All measurements, packed or waiting, are sampled with the same probability.  Of most buckets only
+ *the header is read, for its count.
  */
 #include "postgres.h"
 
@@ -52,7 +52,7 @@ dp_bucket_analyze_routine(FdwRoutine *routine)
 	routine->AnalyzeForeignTable = analyze_relation;
 }
 
-/* How large the relation is, and who takes the sample. */
+/* Estimates the size of the relation and returns the function that samples it. */
 static bool
 analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
 {
@@ -67,7 +67,7 @@ analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *to
 	return true;
 }
 
-/* Take the sample. */
+/* Takes the sample. */
 static int
 acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double *totalrows,
 			 double *totaldeadrows)
@@ -126,7 +126,7 @@ sample_packed(Sample *sample, Relation packed)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/* Take what is due of a bucket. */
+/* Samples measurements of a bucket. */
 static void
 sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot)
 {
@@ -242,7 +242,7 @@ sample_wants(Sample *sample, double remaining, double *at)
 	return true;
 }
 
-/* Take the measurement at hand, in the place of another one if there are enough. */
+/* Adds the current measurement to the sample, or replaces another one if it is full. */
 static void
 sample_take(Sample *sample)
 {

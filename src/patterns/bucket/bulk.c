@@ -2,13 +2,12 @@
  * bulk.c
  *		Many measurements in one statement.
  *
- * Rows are appended to heaps of one group and span each (Heap): the times and
- * values one after the other, those passed by reference copied behind them.
- * When memory is used up, all heaps but the newest of each group are packed and
- * go as buckets into a sort by group and start; in data that comes in order of
- * time these are complete.  At the end the rest follows, and what comes out of
- * the sort is written: buckets of the same group and span are put together, and
- * what the table has of the span is added to.
+ * Rows are appended to heaps, one for each group and span: times and values one
+ * after the other, values passed by reference copied behind them.  When memory is
+ * used up, all heaps but the newest of each group are packed, and their buckets
+ * sorted by group and start; if data come in order of time, these are complete.
+ * At the end the rest is packed and the sorted buckets are written: those of the
+ * same group and span are merged, and added to the existing ones.
  */
 #include "postgres.h"
 
@@ -32,7 +31,7 @@
 #include "patterns/bucket/bulk.h"
 #include "patterns/bucket/pack.h"
 
-/* A span that is not over and of which a statement brings fewer measurements waits for more */
+/* A span that may continue is left waiting if a statement has fewer measurements of it */
 #define LEAST_OF_LAST_SPAN 32
 
 typedef struct Series Series;
@@ -56,7 +55,7 @@ struct Series
 {
 	uint32 hash;
 	DpBucketGroup *key;
-	Heap *last; /* where the last row went */
+	Heap *last; /* heap of the last row */
 	Heap *heaps;
 	Series *next; /* in the table's chain */
 };
@@ -83,7 +82,7 @@ struct DpBucketBulk
 	TupleDesc sort_desc;
 	TupleTableSlot *sort_slot;
 	bool finished;
-	bool whole;    /* what comes was packed before: nothing of it waits */
+	bool whole;    /* the input was packed before: nothing is left waiting */
 	Datum *values; /* for one row of a bucket */
 	bool *nulls;
 	Datum *row_values; /* and one of the relation */
@@ -200,9 +199,7 @@ dp_bucket_bulk_add(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 	}
 }
 
-/*
- * Take the rows of a bucket, cut into spans.
- */
+/* Adds the rows of a bucket, divided by spans. */
 void
 dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket)
 {
@@ -263,7 +260,7 @@ dp_bucket_bulk_finish(DpBucketBulk *bulk)
 					newest = Max(newest, heap->start);
 				}
 
-				/* the rows count one by one when it comes to what is due */
+				/* its rows count one by one when due buckets are determined */
 				for (heap = group->heaps; heap != NULL; heap = heap->next)
 				{
 					int n = heap->n;
@@ -284,7 +281,7 @@ dp_bucket_bulk_finish(DpBucketBulk *bulk)
 	bulk->nrows = 0;
 }
 
-/* The group of a row, made if it is new. */
+/* Returns the group of a row, created if it is new. */
 static Series *
 group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 {
@@ -346,7 +343,7 @@ table_grow(DpBucketBulk *bulk)
 	bulk->mask = mask;
 }
 
-/* The group's heap for a time, made if there is none. */
+/* Returns the group's heap for a time, created if it is new. */
 static Heap *
 heap_get(DpBucketBulk *bulk, Series *group, int64 time)
 {
@@ -429,7 +426,7 @@ heap_row(DpBucketBulk *bulk, Heap *heap, int n, int64 *time, Datum *values, bool
 	}
 }
 
-/* Pack the rows of a heap into a bucket, which goes into the sort. */
+/* Packs the rows of a heap into a bucket for the sort. */
 static void
 heap_pack(DpBucketBulk *bulk, Heap *heap)
 {
@@ -451,7 +448,7 @@ heap_pack(DpBucketBulk *bulk, Heap *heap)
 	pfree(bucket);
 }
 
-/* A bucket goes into the sort. */
+/* Adds a bucket to the sort. */
 static void
 sort_put(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, struct varlena *bucket)
 {
@@ -507,7 +504,7 @@ heap_wait(DpBucketBulk *bulk, Heap *heap)
 	}
 }
 
-/* Give the memory of a heap back; the heap itself goes with the others. */
+/* Frees the memory of a heap; its struct is freed with the others. */
 static void
 heap_free(DpBucketBulk *bulk, Heap *heap)
 {
@@ -571,7 +568,7 @@ heaps_pack(DpBucketBulk *bulk, bool all)
 	}
 }
 
-/* The sort: by group and start, in the order in which they came. */
+/* The sort order: group, start, order of input. */
 static void
 sort_begin(DpBucketBulk *bulk)
 {
@@ -700,7 +697,7 @@ sort_write(DpBucketBulk *bulk)
 	MemoryContextDelete(run_context);
 }
 
-/* Write what a statement brings of a group and span. */
+/* Writes a statement's measurements of a group and span. */
 static void
 run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets, int n,
 		  int64 count, bool last)

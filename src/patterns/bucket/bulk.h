@@ -1,13 +1,13 @@
 /*
  * bulk.h
- *		Many measurements in one statement: they are collected by group and
- *		span, packed in memory, and written in the order of group and time,
- *		without waiting as rows of a table first.
+ *		Many measurements in one statement: collected by group and span, packed in
+ *		memory, and written in the order of group and time, without first waiting
+ *		as rows of a table.
  *
- * What does not fit into memory is packed, and packed buckets are sorted with
- * files where needed; those of one group and span are put together at the end.
- * A statement that brings few measurements, or a span of which it brings only
- * a few and no later ones, leaves them waiting like single ones.
+ * If memory is full, rows are packed and the buckets sorted, in files if necessary;
+ * those of one group and span are merged at the end.  If a statement has few
+ * measurements, or few of a span and no later ones, it leaves them waiting like
+ * single ones.
  */
 #ifndef DP_PATTERNS_BUCKET_BULK_H
 #define DP_PATTERNS_BUCKET_BULK_H

@@ -2,18 +2,17 @@
  * change.c
  *		Changes of single measurements that are packed.
  *
- * A statement that updates or deletes measurements sees them as they were when
- * it began.  What it wants to do is noted by bucket and position.  At the end
- * each bucket is packed anew once, in an order of groups and spans (not of the
- * table, where versions move about), so that statements which change the same
- * buckets do not deadlock.
+ * A statement that updates or deletes measurements sees them as they were when it
+ * began.  Its changes are collected by bucket and position.  At the end each
+ * bucket is packed again once, in the order of groups and spans (not of TIDs,
+ * which change with versions), so that statements that change the same buckets do
+ * not deadlock.
  *
- * When a bucket has been changed by another transaction meanwhile, in READ
- * COMMITTED its newest version is taken, and each measurement is looked for
- * there by all its values: it is the same measurement then, and whatever the
- * statement found true of it still is.  If it is not there, it was changed
- * or deleted, and T_R_SERIALIZATION_FAILURE is raised, as it is at once in
- * the stricter isolation levels.
+ * If another transaction has changed a bucket, at READ COMMITTED its newest version
+ * is used, and each measurement is searched there by all its values: if found, it
+ * is the same measurement, and the statement's conditions still hold.  If not, it
+ * was changed or deleted: T_R_SERIALIZATION_FAILURE is raised, as it is at once at
+ * stricter isolation levels.
  */
 #include "postgres.h"
 
@@ -30,11 +29,11 @@
 #include "patterns/bucket/pack.h"
 #include "patterns/bucket/slot.h"
 
-/* What is to be done to one measurement */
+/* The change of one measurement */
 typedef struct Change
 {
 	int position;
-	Datum *values; /* NULL: it goes */
+	Datum *values; /* NULL: delete */
 	bool *nulls;
 } Change;
 
@@ -44,7 +43,7 @@ typedef struct Entry
 	ItemPointerData tid; /* hash key: the version that was read */
 	bool again;          /* found by looking again: the newest version */
 	bool done;
-	uint32 group; /* hash of the group, start and number: where it stands in the order */
+	uint32 group; /* hash of the group, start and number: its sort key */
 	int64 start;
 	int seq;
 	Bitmapset *touched;
@@ -221,9 +220,7 @@ dp_bucket_changes_apply(DpBucketChanges *changes)
 	changes->moved = NIL;
 }
 
-/*
- * A measurement is not what it was.
- */
+/* Raises an error: the measurement has changed. */
 void
 dp_bucket_lost(void)
 {
@@ -256,7 +253,7 @@ dp_bucket_changed_twice(bool part)
 				   "Consider using an AFTER trigger instead of a BEFORE trigger or a function to change other rows.")));
 }
 
-/* What is to be done to a bucket. */
+/* The changes of a bucket */
 static Entry *
 entry_get(DpBucketChanges *changes, const ItemPointerData *tid)
 {
@@ -319,7 +316,7 @@ entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *val
 	MemoryContextSwitchTo(old);
 }
 
-/* Pack a bucket anew with its changes. */
+/* Packs a bucket again with its changes. */
 static void
 entry_apply(DpBucketChanges *changes, Entry *entry)
 {
@@ -387,8 +384,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 			bool here = failure.cmax == store->cid;
 
 			/*
-			 * another part of this statement (WITH) was here first: go on with what it left, unless
-			 * it had the same measurement
+			 * another part of this statement (WITH) has changed it: continue with the result,
+			 * unless it changed the same measurement
 			 */
 			data = datumCopy(data, false, -1);
 			if (here && !ItemPointerEquals(&failure.ctid, &tid) &&
@@ -398,7 +395,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 				dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
 				if (entry_relocate(changes, entry, data, now))
 				{
-					/* what a command has made can be changed by a later one only */
+					/* rows written by a command can only be changed by a later one */
 					if (GetCurrentCommandId(true) == store->cid++)
 						CommandCounterIncrement();
 					(void) GetCurrentCommandId(true);
@@ -410,7 +407,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		if (result != TM_Updated || IsolationUsesXactSnapshot())
 			dp_bucket_lost();
 
-		/* somebody else was here first: go on with what he left */
+		/* changed by another transaction: continue with the result */
 		data = datumCopy(data, false, -1);
 		result =
 			table_tuple_lock(store->packed, &tid,
@@ -508,7 +505,7 @@ stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, in
 				start);
 }
 
-/* The bucket is another: find the measurements by what they were.  false if one is not there. */
+/* Finds the measurements in a changed bucket by their values. Returns false if one is missing. */
 static bool
 entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
 {

@@ -1,7 +1,7 @@
 /*
  * change.h
- *		Changes of single measurements that are packed: collected during a
- *		statement and made when it ends, each bucket being packed anew once.
+ *		Changes of single measurements that are packed: collected during a statement
+ *		and written when it ends, packing each bucket again once.
  */
 #ifndef DP_PATTERNS_BUCKET_CHANGE_H
 #define DP_PATTERNS_BUCKET_CHANGE_H
@@ -13,21 +13,20 @@ typedef struct DpBucketChanges DpBucketChanges;
 extern DpBucketChanges *dp_bucket_changes_create(DpBucketStore *store);
 
 /*
- * The measurement at a place is to be deleted (values NULL) or replaced.
- * Returns false if this statement has changed it already: then it is left so.
+ * Deletes (values NULL) or replaces the measurement at a position. Returns false, without changing
+ * it, if this statement has already changed it.
  */
 extern bool dp_bucket_changes_add(DpBucketChanges *changes, const ItemPointerData *tid,
 								  int position, const Datum *values, const bool *nulls);
 
 /*
- * A measurement that waited when it was read, tid being its place then, does
- * so no longer: the same is done to it where it is now.  Raises
- * T_R_SERIALIZATION_FAILURE if it cannot be found again.
+ * Does the same to a measurement that was waiting when it was read, at tid, and has been packed
+ * since. Raises T_R_SERIALIZATION_FAILURE if it cannot be found.
  */
 extern void dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *values,
 									const bool *nulls);
 
-/* Makes the changes.  Rows that leave their span wait again. */
+/* Writes the changes. Rows moved to another span wait again. */
 extern void dp_bucket_changes_apply(DpBucketChanges *changes);
 
 /* Raises T_R_SERIALIZATION_FAILURE. */

@@ -1,11 +1,11 @@
 /*
  * cost.c
- *		How large a relation of measurements is, and how many of its buckets a
- *		scan has to visit.
+ *		The size of a relation of measurements, and the number of buckets that a
+ *		scan visits.
  *
- * Sizes come from the tables beneath, which autovacuum keeps an eye on.  How
- * many measurements a bucket has is found by looking at some, and remembered
- * until the table has grown or shrunk by a half.
+ * Sizes are those of the underlying tables, which autovacuum analyzes.  The number
+ * of measurements in a bucket is found by reading some, and cached until the table
+ * has grown or shrunk by a half.
  */
 #include "postgres.h"
 
@@ -73,10 +73,7 @@ dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes)
 	table_close(recent, NoLock);
 }
 
-/*
- * How many measurements a bucket has.  A damaged one is no reason not to plan: the others are
- * readable.
- */
+/* Returns the number of measurements in a bucket. Skips damaged ones: the others can be read. */
 static double
 sample_rows(DpBucketRel *rel, Relation packed, double pages)
 {
@@ -170,7 +167,7 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 	bool known = SearchSysCacheExists3(STATRELATTINH, ObjectIdGetDatum(planned->rel->relid),
 									   Int16GetDatum(key->column->attnum), BoolGetDatum(false));
 
-	/* nobody analyses a foreign table by itself, but the table beneath is analysed */
+	/* autovacuum does not analyze a foreign table, but the underlying table */
 	if (!known && key->strategy == BTEqualStrategyNumber && !key->is_array)
 	{
 		double n = distinct_groups(planned->rel, key->column, planned->sizes.packed_tuples);
@@ -181,7 +178,7 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 	return clause_selectivity(root, (Node *) key->rinfo, baserel->relid, JOIN_INNER, NULL);
 }
 
-/* How many values a group column has in the table of buckets; 0 if nobody knows. */
+/* Returns the number of values of a group column in the table of buckets; 0 if unknown. */
 static double
 distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double tuples)
 {

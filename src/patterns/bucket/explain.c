@@ -1,6 +1,6 @@
 /*
  * explain.c
- *		What EXPLAIN says of scans of relations of measurements.
+ *		EXPLAIN of scans of relations of measurements.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ dp_bucket_explain_routine(FdwRoutine *routine)
 	routine->ExplainForeignScan = explain_scan;
 }
 
-/* How buckets are found, and with ANALYZE what was read. */
+/* Shows how buckets are found, and with ANALYZE what was read. */
 static void
 explain_scan(ForeignScanState *node, ExplainState *es)
 {

@@ -1,10 +1,9 @@
 /*
  * fdw.c
- *		The wrapper of relations of measurements, and what bucket_create()
- *		needs of C.
+ *		The foreign data wrapper of relations of measurements, and C functions of
+ *		bucket_create().
  *
- * The wrapper has no options of its own: what a foreign table is stands in its
- * declaration.
+ * The wrapper has no options: those of a foreign table are in its declaration.
  */
 #include "postgres.h"
 
@@ -82,11 +81,9 @@ dp_bucket_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * _bucket_columns(text) -> (name, type, not_null)
- *
- * Column definitions as in CREATE TABLE, read by PostgreSQL's own grammar.
- * Raises SYNTAX_ERROR for what is something else, and FEATURE_NOT_SUPPORTED
- * for constraints other than NOT NULL.
+ * _bucket_columns(text) -> (name, type, not_null): column definitions as in CREATE TABLE, read by
+ * PostgreSQL's grammar. Raises SYNTAX_ERROR for other text, and FEATURE_NOT_SUPPORTED for
+ * constraints other than NOT NULL.
  */
 DP_FUNCTION(dp_bucket_columns);
 Datum
@@ -109,8 +106,8 @@ dp_bucket_columns(PG_FUNCTION_ARGS)
 }
 
 /*
- * _bucket_alter(rel, command): runs an ALTER of a bucket relation that users
- * are refused.  The current user has to own the relation.
+ * _bucket_alter(rel, command): runs an ALTER of a bucket relation that is refused to users. The
+ * current user must own the relation.
  */
 DP_FUNCTION(dp_bucket_alter);
 Datum
@@ -139,7 +136,7 @@ dp_bucket_alter(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Parse column definitions; nothing else may stand beside them. */
+/* Parses column definitions and nothing else. */
 static CreateStmt *
 parse_columns(const char *text)
 {

@@ -1,15 +1,14 @@
 /*
  * fdw.h
- *		A relation of measurements: what its declaration says, and the tables
- *		that lie beneath it.
+ *		A relation of measurements: its declaration, and the underlying tables.
  *
- * bucket_create('readings', ...) makes a foreign table of this extension's
+ * bucket_create('readings', ...) creates a foreign table of this extension's
  * wrapper and two ordinary tables of the same owner:
  *
  *		readings			group, time and measured columns, in any order
  *		readings_packed		the group columns, seq int, start, data bucket
  *		readings_recent		all columns of readings, in the same order and of
- *							the same types: measurements that wait
+ *							the same types: waiting measurements
  *
  * with time:	packed has a btree on (group columns, start), recent one on
  *				(group columns, time).  start is the span's beginning, of the
@@ -21,8 +20,8 @@
  *				columns, arrived).
  *
  * Columns are matched by position among those that are not dropped, never by
- * name, so that any of them may be renamed.  The tables are found through the
- * pairs that the triggers name and only if they have the relation's owner.
+ * name, so that any of them may be renamed.  The tables are found by the pairs in
+ * their triggers, and only if they have the relation's owner.
  */
 #ifndef DP_PATTERNS_BUCKET_FDW_H
 #define DP_PATTERNS_BUCKET_FDW_H
@@ -42,7 +41,7 @@
 
 typedef enum DpBucketRole
 {
-	DP_BUCKET_GROUP, /* a group column: number is its place in the group */
+	DP_BUCKET_GROUP, /* a group column: number is its position in the group */
 	DP_BUCKET_TIME,  /* the time; number is 0 */
 	DP_BUCKET_VALUE  /* measured: number is the column's in the bucket, from 0 */
 } DpBucketRole;
@@ -75,20 +74,20 @@ typedef enum DpBucketSameSlot
 	DP_SLOT_KEEP
 } DpBucketSameSlot;
 
-/* What is known of a relation.  Valid at least until the transaction ends. */
+/* The description of a relation, valid at least until the transaction ends */
 typedef struct DpBucketRel
 {
 	Oid relid;
 	Oid packed;
 	Oid recent;
-	Oid packed_index; /* InvalidOid if somebody has dropped it */
+	Oid packed_index; /* InvalidOid if it was dropped */
 	Oid recent_index;
 	Oid owner;
 	DpDecl *decl; /* for other options */
 
 	bool declaration_known;     /* the three that follow are set */
 	Oid declaration;            /* the main trigger */
-	TransactionId declared_raw; /* as it stands in the trigger's row */
+	TransactionId declared_raw; /* xmin of the trigger's row */
 	TransactionId declared_by;  /* the transaction that wrote the declaration as it is;
 								   InvalidTransactionId: long ago */
 	TransactionId seen_xmin;    /* of the last snapshot that was found to see it */
@@ -127,9 +126,9 @@ typedef struct DpBucketRel
 } DpBucketRel;
 
 /*
- * The relation's description.  Raises WRONG_OBJECT_TYPE if the relation is no
- * bucket relation and OBJECT_NOT_IN_PREREQUISITE_STATE if its tables are not
- * there or have other columns; NULL instead of the first with missing_ok.
+ * Returns the relation's description. Raises WRONG_OBJECT_TYPE (with missing_ok returns NULL) for
+ * another relation and OBJECT_NOT_IN_PREREQUISITE_STATE if its tables are missing or have other
+ * columns.
  */
 extern DpBucketRel *dp_bucket_rel(Oid relid, bool missing_ok);
 
@@ -142,15 +141,14 @@ extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
 extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);
 
 /*
- * The same, as the snapshot sees it, which decides what buckets can be read
- * with the spans.  Raises T_R_SERIALIZATION_FAILURE if it was declared anew
- * after the snapshot was taken.  NULL: as dp_bucket_rel().
+ * Returns the description that the snapshot shows, which has the spans of visible buckets. Raises
+ * T_R_SERIALIZATION_FAILURE if it was declared again after the snapshot. NULL: as dp_bucket_rel().
  */
 extern DpBucketRel *dp_bucket_rel_for(Oid relid, Snapshot snapshot);
 
 /*
- * Whether a snapshot sees this declaration.  If it does not, what it sees may
- * have been made by another one, of other spans and limits.
+ * Returns whether a snapshot shows this declaration. Otherwise its buckets may be of another
+ * declaration, with other spans and limits.
  */
 extern bool dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot);
 
@@ -158,11 +156,9 @@ extern bool dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot);
 extern char *dp_bucket_rel_name(const DpBucketRel *rel);
 
 /*
- * Where a row comes from.  The scan gives each row a ctid when the query asks
- * for it; it means something within the query only.  For rows of buckets,
- * position is the measurement's place in the bucket as it was when it was
- * read (buckets keep measurements in order of time, equal times in the order
- * in which they came).
+ * The origin of a row. The scan gives each row a ctid if the query needs it; it is valid within
+ * the query. For rows of buckets, position is that in the bucket when it was read (measurements
+ * are in order of time, equal times in order of insertion).
  */
 typedef struct DpBucketPlace
 {
@@ -171,7 +167,7 @@ typedef struct DpBucketPlace
 	int position;        /* 0 for waiting measurements */
 } DpBucketPlace;
 
-/* What the ctid that a scan of the query gave stands for. */
+/* Returns the origin for a ctid from a scan of the query. */
 extern void
 dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place);
 

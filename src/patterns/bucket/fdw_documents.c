@@ -1,10 +1,10 @@
 /*
  * fdw_documents.c
- *		The documents of a relation of measurements: what its view shows.
+ *		The documents of a relation of measurements, shown by its view.
  *
- * The view <relation>_buckets lists groups and spans, packed or waiting, and
- * calls _bucket_documents() for each.  What waits is shown as it would be
- * packed: in the last bucket of its span if it fits there, else in new ones.
+ * The view <relation>_buckets lists groups and spans, packed or waiting, and calls
+ * _bucket_documents() for each.  Waiting measurements are shown as if packed: in
+ * the last bucket of their span if they fit, else in new ones.
  */
 #include "postgres.h"
 
@@ -30,7 +30,7 @@
 #include "patterns/bucket/fdw.h"
 #include "types/bucket/document.h"
 
-/* What is kept from call to call */
+/* State between calls */
 typedef struct Documents
 {
 	Oid relid;
@@ -148,9 +148,7 @@ dp_bucket_span_start(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(dp_bucket_rel_start(rel, PG_GETARG_INT64(1)));
 }
 
-/*
- * _bucket_check_document(rel): raises what is wrong with the template.
- */
+/* _bucket_check_document(rel): raises errors in the template */
 DP_FUNCTION(dp_bucket_check_document);
 Datum
 dp_bucket_check_document(PG_FUNCTION_ARGS)
@@ -159,7 +157,7 @@ dp_bucket_check_document(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The user has to have the right to read all of the relation. */
+/* Requires SELECT on all columns of the relation. */
 static void
 require_select(DpBucketRel *rel)
 {

@@ -1,7 +1,7 @@
 /*
  * key.c
- *		Clauses on columns of a relation of measurements that its scan makes use
- *		of: to find buckets, to skip buckets, and to choose rows by time.
+ *		Clauses on columns of a relation of measurements that its scan uses: to find
+ *		buckets, to skip buckets, and to select rows by time.
  */
 #include "postgres.h"
 
@@ -89,10 +89,7 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause, Oid
 		contain_volatile_functions(right) || contain_subplans(right))
 		return NULL;
 
-	/*
-	 * a column may stand as another type of the same bytes, which need not have the order of the
-	 * column's own
-	 */
+	/* the clause may relabel the column to a binary compatible type with another order */
 	type = lookup_type_cache(column->type, TYPECACHE_BTREE_OPFAMILY);
 	if (!OidIsValid(type->btree_opf) || get_op_opfamily_strategy(opno, type->btree_opf) == 0)
 		return NULL;

@@ -1,10 +1,10 @@
 /*
  * maintain.c
- *		Calls that keep a relation of measurements: packing on demand, packing
- *		everything anew, dropping old spans, checking, salvaging.
+ *		Calls that maintain a relation of measurements: packing on demand, packing
+ *		all buckets again, dropping old spans, checking, salvaging.
  *
- * They need ownership of the relation, but for bucket_pack(), which does
- * nothing that an INSERT would not do, too.
+ * They require ownership of the relation, except bucket_pack(), which only does what
+ * an INSERT may do.
  */
 #include "postgres.h"
 
@@ -84,11 +84,9 @@ dp_bucket_pack_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * _bucket_repack(rel) -> bigint
- *
- * Packs all buckets anew by the relation's spans and limits as they are now.
- * The caller has locked the relation against writers.  Returns the number of
- * buckets that were there.
+ * _bucket_repack(rel) -> bigint: packs all buckets again with the relation's present spans and
+ * limits. The caller has locked the relation against writers. Returns the former number of
+ * buckets.
  */
 DP_FUNCTION(dp_bucket_repack);
 Datum
@@ -191,7 +189,7 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 	ExecClearTuple(store->packed_found);
 	UnregisterSnapshot(snapshot);
 
-	/* what was there is deleted now, also for the look at what is there */
+	/* deletes former buckets, also for later reads */
 	CommandCounterIncrement();
 	(void) dp_bucket_store_snapshot(store, true);
 	if (bulk != NULL)
@@ -260,9 +258,7 @@ dp_bucket_span_of(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(start);
 }
 
-/*
- * _bucket_lock(rel): against those who write, until the transaction ends.
- */
+/* _bucket_lock(rel): locks against writers until the transaction ends */
 DP_FUNCTION(dp_bucket_lock);
 Datum
 dp_bucket_lock(PG_FUNCTION_ARGS)
@@ -275,9 +271,8 @@ dp_bucket_lock(PG_FUNCTION_ARGS)
 }
 
 /*
- * _bucket_fault(rel, start, data) -> (what, expected, found)
- *
- * What is wrong with a bucket of the relation; NULLs if nothing is.
+ * _bucket_fault(rel, start, data) -> (what, expected, found): errors in a bucket of the relation,
+ * or NULLs
  */
 DP_FUNCTION(dp_bucket_fault_call);
 Datum
@@ -310,7 +305,7 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 		dp_bucket_reader_init(&reader, CurrentMemoryContext);
 		dp_bucket_open(&reader, PointerGetDatum(plain));
 		if (!dp_bucket_rel_seen(rel, GetActiveSnapshot()))
-			; /* it was packed by another declaration, which cannot be told any more */
+			; /* packed with an unknown former declaration */
 		else if (reader.count > rel->max_count)
 		{
 			what = "measurements of a bucket";
@@ -376,10 +371,8 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * _bucket_beneath(rel, command text) -> bigint
- *
- * Runs a command that writes to the tables beneath, as their owner.  The
- * current user has to be him.
+ * _bucket_beneath(rel, command text) -> bigint: runs a command that writes to the underlying
+ * tables, as their owner, who must be the current user
  */
 DP_FUNCTION(dp_bucket_beneath);
 Datum
@@ -395,10 +388,9 @@ dp_bucket_beneath(PG_FUNCTION_ARGS)
 }
 
 /*
- * Everything is to be written anew, so the transaction has to see everything:
- * from REPEATABLE READ on its snapshot is older than the lock, and what others
- * have written in between would be left in spans that are none any more, lost,
- * or come back.  Raises T_R_SERIALIZATION_FAILURE.
+ * A complete rewrite must see all rows: at REPEATABLE READ and above its snapshot is older than
+ * the lock, and rows that others have written since would be left in obsolete spans, lost, or
+ * restored. Raises T_R_SERIALIZATION_FAILURE.
  */
 static void
 require_newest(DpBucketRel *rel)
@@ -497,9 +489,8 @@ dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value)
 }
 
 /*
- * What is wrong with the bytes of a bucket, or NULL and the bucket itself.
- * What is stored out of line may be damaged, too: then reading it raises an
- * error, which is caught.
+ * Returns an error in the bytes of a bucket, or NULL and sets the bucket. Toasted bytes may be
+ * damaged too: errors from reading them are caught.
  */
 static char *
 bucket_trouble(DpBucketRel *rel, Datum data, struct varlena **plain)

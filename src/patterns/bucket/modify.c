@@ -1,19 +1,18 @@
 /*
  * modify.c
  *		Writing to a relation of measurements: INSERT, COPY, UPDATE, DELETE and
- *		TRUNCATE, as the executor calls for them.
+ *		TRUNCATE, called by the executor.
  *
- * A statement that brings one measurement puts it among those that wait, and
- * packs what is due.  One that may bring many (INSERT ... SELECT, COPY)
- * collects them (bulk.h) and packs directly when it ends.  UPDATE and DELETE
- * change waiting measurements at once; changes of those in buckets are
- * collected (change.h), and each bucket is packed anew when the statement ends.
+ * A statement that inserts one measurement leaves it waiting and packs due spans.
+ * One that may insert many (INSERT ... SELECT, COPY) collects them (bulk.h) and
+ * packs directly when it ends.  UPDATE and DELETE change waiting measurements at
+ * once; changes in buckets are collected (change.h), and each bucket is packed
+ * again when the statement ends.
  *
- * A statement ends here when its plan gives no more rows, which is before its
- * AFTER triggers are fired, so that these see what it has done.  COPY gives no
- * sign of that: where there are triggers it does not collect.  BEFORE ROW
- * triggers may want to see the rows before: where there are some, nothing is
- * collected.
+ * A statement ends here when its plan returns no more rows, before its AFTER
+ * triggers fire, so that these see the result.  COPY does not show its end: with
+ * triggers it does not collect.  BEFORE ROW triggers may read previous rows: with
+ * them, nothing is collected.
  */
 #include "postgres.h"
 
@@ -50,7 +49,7 @@ typedef struct Modify
 	CmdType operation;
 	AttrNumber ctid; /* in the plan's rows */
 	AttrNumber wholerow;
-	DpBucketBulk *bulk; /* NULL: measurements are written as they come */
+	DpBucketBulk *bulk; /* NULL: measurements are written immediately */
 	DpBucketChanges *changes;
 	bool ended;
 	Datum *values; /* a row, in the relation's order of columns */
@@ -111,10 +110,7 @@ dp_bucket_modify_routine(FdwRoutine *routine)
 	routine->ExecForeignTruncate = truncate_rows;
 }
 
-/*
- * What UPDATE and DELETE need of a row: where it is, and all of it where
- * somebody wants to see what was deleted.
- */
+/* UPDATE and DELETE need the origin of a row, and the whole row for RETURNING or triggers. */
 static void
 add_targets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target)
 {
@@ -283,9 +279,7 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	return slot;
 }
 
-/*
- * A measurement goes.  Returns NULL if this statement has changed it already.
- */
+/* Deletes a measurement. Returns NULL if this statement has already changed it. */
 static TupleTableSlot *
 delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 {
@@ -321,7 +315,7 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 			dp_bucket_lost();
 	}
 
-	/* RETURNING wants to see what it was */
+	/* for RETURNING: the former row */
 	if (AttributeNumberIsValid(modify->wholerow))
 	{
 		Datum row = ExecGetJunkAttribute(plan_slot, modify->wholerow, &isnull);
@@ -384,8 +378,7 @@ row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 }
 
 /*
- * TRUNCATE of relations, whose owner then is the one who empties the tables
- * beneath.  What is derived from them is told.
+ * TRUNCATE of relations: their owners truncate the underlying tables. Informs derivations of them.
  */
 static void
 truncate_rows(List *rels, DropBehavior behavior, bool restart_seqs)
@@ -524,7 +517,7 @@ watched_plan(PlanState *plan)
 	return slot;
 }
 
-/* Do what was held back. */
+/* Writes collected measurements and changes. */
 static void
 statement_ended(Modify *modify)
 {
@@ -561,8 +554,8 @@ read_slot(Modify *modify, TupleTableSlot *slot, Datum *values, bool *nulls)
 }
 
 /*
- * Read a new row and check it: the executor does not check the constraints of
- * foreign tables, and a time that is no moment lies in no bucket.
+ * Reads a new row and checks it: the executor does not check constraints of foreign tables, and an
+ * infinite time belongs to no bucket.
  */
 static void
 check_row(Modify *modify, TupleTableSlot *slot, EState *estate)

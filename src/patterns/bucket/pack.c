@@ -1,7 +1,6 @@
 /*
  * pack.c
- *		Packing: waiting measurements become buckets, or go into those that are
- *		there.
+ *		Packing: waiting measurements become buckets or are added to existing ones.
  */
 #include "postgres.h"
 
@@ -39,8 +38,8 @@ typedef struct Existing
 } Existing;
 
 /*
- * What a session knows of a group: the newest span that it has seen, and how many measurements it
- * added since it last looked.
+ * A session's state of a group: the newest span that it has seen, and how many measurements it has
+ * added since it last checked.
  */
 typedef struct Seen
 {
@@ -113,7 +112,7 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, 
 		}
 	}
 
-	/* what is there first, so that it stays first where times are equal */
+	/* existing rows first, so that they stay first among equal times */
 	{
 		DpBucketBuilder *builder = dp_bucket_store_builder(store);
 
@@ -221,9 +220,8 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 }
 
 /*
- * Choose the buckets that take new measurements, and lock them: those whose
- * times overlap, or else a neighbour that has room.  None while a statement of
- * this session changes measurements.
+ * Selects and locks the buckets for new measurements: those with overlapping times, or else a
+ * neighbour with room. None while a statement of this session changes measurements.
  */
 static void
 targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 last)
@@ -263,7 +261,7 @@ targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 
 	}
 }
 
-/* Lock a bucket, unless somebody else is changing it. */
+/* Locks a bucket unless another transaction is changing it. */
 static bool
 target_lock(DpBucketStore *store, Existing *target)
 {
@@ -318,10 +316,7 @@ dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group)
 	return last + 1;
 }
 
-/*
- * What is in the builder, as buckets within the limits.  The builder is used
- * up.
- */
+/* Returns the builder's contents as buckets within the limits. The builder is used up. */
 List *
 dp_bucket_split(DpBucketStore *store, DpBucketBuilder *builder, bool even)
 {
@@ -441,7 +436,7 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 				if (more && dp_bucket_group_same(rel, &run, &here) &&
 					(rel->time == NULL || (time >= run_start && time < run_end)))
 				{
-					/* the rest of the span goes into buckets that were just written */
+					/* the rest of the span is added to buckets that were just written */
 					CommandCounterIncrement();
 					dp_bucket_store_snapshot(store, true);
 				}
@@ -502,13 +497,11 @@ count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int
 }
 
 /*
- * Note that a measurement was added, and pack what is due.
- *
- * A session remembers the newest span of each group that it has written to.
- * When a later one begins (or the group is new to the session), the spans before
- * are over.  That a bucket is full is looked for when the session has added
- * half of it; a session that knows nothing of the group starts anywhere in
- * between, so that many short sessions look as often as one long one.
+ * Records that a measurement was added, and packs what is due. A session remembers the newest span
+ * of each group to which it has written. When a later one begins (or the group is new to the
+ * session), the spans before are over. A session checks for a full bucket when it has added half
+ * of one; it begins with a random count, so that many short sessions check as often as one long
+ * one.
  */
 void
 dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
@@ -581,9 +574,7 @@ dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, in
 	return hash % DP_BUCKET_LOCKS;
 }
 
-/*
- * Take that lock until the transaction ends.
- */
+/* Takes that lock until the transaction ends. */
 bool
 dp_bucket_group_lock(DpBucketStore *store, uint32 number, bool wait)
 {

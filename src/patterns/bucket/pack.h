@@ -1,15 +1,12 @@
 /*
  * pack.h
- *		Packing: waiting measurements become buckets, or go into those that are
- *		there.
+ *		Packing: waiting measurements become buckets or are added to existing ones.
  *
- * Packing is a part of the transaction that does it: the measurements are
- * deleted from those that wait and stand in a bucket from the same moment on,
- * for every snapshot.  It waits for nobody: measurements that somebody is
- * changing stay where they are, and a bucket that somebody is changing is not
- * added to: the span gets one more, and a later packing puts them together.
- * While a statement of this session changes measurements (dp_bucket_changing()),
- * they all stay where they are.
+ * Packing is part of its transaction: in every snapshot a measurement is either
+ * waiting or in a bucket.  It never waits: measurements that another transaction is
+ * changing stay, and a bucket that is being changed is not extended: the span gets
+ * another one, and a later packing merges them.  While a statement of this session
+ * changes measurements (dp_bucket_changing()), all stay.
  */
 #ifndef DP_PATTERNS_BUCKET_PACK_H
 #define DP_PATTERNS_BUCKET_PACK_H
@@ -17,21 +14,18 @@
 #include "patterns/bucket/store.h"
 
 /*
- * Puts new measurements (buckets without a place yet) of one group and span
- * where they belong: into buckets of the span, or into new ones.  Raises
- * nothing for buckets that are locked, it leaves them alone.
+ * Adds new measurements (buckets without a position yet) of one group and span to buckets of the
+ * span, or to new ones. Skips locked buckets.
  */
 extern void dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 							 const Datum *fresh, int nfresh);
 
-/*
- * Pages: the number of a group's next one.  Takes the group's lock.
- */
+/* Pages: returns the next number of a group. Takes the group's lock. */
 extern int dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group);
 
 /*
- * What is in the builder, as buckets within the limits.  even: as many rows in
- * each, else as many as there may be in all but the last.
+ * Returns the builder's contents as buckets within the limits. even: equal numbers of rows, else
+ * the maximal number in all but the last.
  */
 extern List *dp_bucket_split(DpBucketStore *store, DpBucketBuilder *builder, bool even);
 
@@ -44,8 +38,8 @@ extern int64
 dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full);
 
 /*
- * Notes that a measurement was added to those that wait, and packs what is due
- * now: the group's earlier spans when a new one begins, and what fills a bucket.
+ * Records that a waiting measurement was added, and packs what is due: the group's earlier spans
+ * when a new one begins, and a full bucket.
  */
 extern void dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time);
 

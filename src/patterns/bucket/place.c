@@ -1,14 +1,13 @@
 /*
  * place.c
- *		Where the rows that a scan gave out come from.
+ *		The origins of the rows that a scan returned.
  *
- * A row of a bucket has no ctid of its own, and six bytes hold too little for
- * the bucket's ctid and the row's position in it.  So the query keeps a list of
- * the buckets, and of the pages of the waiting measurements, that it has seen:
- * the block number of a row's ctid is a number in that list, the offset is the
- * position (from 1), or the offset in the page.  A bucket or page has the same
- * number however often, and by however many scans of the query, it is read, so
- * that a measurement has one ctid throughout the query.
+ * A row of a bucket has no ctid, and six bytes are too few for the bucket's ctid and
+ * the row's position in it.  So the query keeps a list of the buckets, and of the
+ * pages of waiting measurements, that it has seen: the block number of a row's ctid
+ * is a number in that list, the offset is the position (from 1), or the offset in
+ * the page.  A bucket or page keeps its number in all scans of the query, so that a
+ * measurement has one ctid throughout the query.
  */
 #include "postgres.h"
 
@@ -34,7 +33,7 @@ struct DpPlaces
 	Place *places;
 	BlockNumber n;
 	BlockNumber capacity;
-	HTAB *numbers; /* by what is read */
+	HTAB *numbers; /* by relation and TID */
 	struct DpPlaces *next;
 };
 
@@ -50,8 +49,8 @@ static struct DpPlaces *all = NULL;
 static void places_forget(void *arg);
 
 /*
- * The list of a query and relation; made if create, else NULL if there is none.
- * It lives as long as the query.
+ * Returns the list of a query and relation; created if create, else NULL without one. It lives as
+ * long as the query.
  */
 struct DpPlaces *
 dp_places_of(EState *estate, Oid relid, bool create)
@@ -122,9 +121,7 @@ dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 	return places->n++;
 }
 
-/*
- * What a ctid stands for.
- */
+/* Returns the origin for a ctid. */
 void
 dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place)
 {

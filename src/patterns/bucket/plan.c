@@ -2,9 +2,9 @@
  * plan.c
  *		Planning scans of relations of measurements.
  *
- * There are scans of everything, which workers can share, and scans by the
- * indexes on group and time, with values of other relations as parameters where
- * a join gives them, and in the order of group and time, both ways.
+ * There are scans of the whole relation, which workers can share, and scans by the
+ * indexes on group and time, parameterized by joins if possible, forwards and
+ * backwards in the order of group and time.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@
 
 #include "patterns/bucket/upper.h"
 
-/* What a row costs that comes out of a bucket, and a bucket, in units of cpu_tuple_cost */
+/* The cost of a row from a bucket, and of a bucket, in units of cpu_tuple_cost */
 #define ROW_COST 0.4
 #define BUCKET_COST 10.0
 
@@ -243,10 +243,7 @@ column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, Equi
 		   ((Var *) expr)->varattno == wanted->column->attnum;
 }
 
-/*
- * The order in which the indexes give rows, as far as the query knows it; NIL
- * if that is of no use.
- */
+/* Returns the order of rows from the indexes, as far as the query uses it; NIL if not at all. */
 static List *
 order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
 		 bool backward)
@@ -276,7 +273,7 @@ order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List 
 		result = list_concat(result, pathkey);
 	}
 
-	/* what the query does not ask for is of no use; group and time in this order are */
+	/* an order that the query does not use is omitted; so are equal group and time */
 	return truncate_useless_pathkeys(root, baserel, result);
 }
 
@@ -297,7 +294,7 @@ group_fixed(DpBucketColumn *column, List *keys)
 	return false;
 }
 
-/* Whether keys narrow what has to be read of the indexes: one on their first column. */
+/* Returns whether keys restrict the index scans: one on the first column. */
 static bool
 index_useful(DpBucketRel *rel, List *keys)
 {
@@ -367,7 +364,7 @@ index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Lis
 	double pages = Min(buckets, s->packed_pages + buckets * 0.05);
 	double decoded = buckets * s->rows_per_bucket;
 
-	/* two descents; the buckets of a group mostly come one after the other */
+	/* two descents; the buckets of a group are mostly adjacent */
 	*startup = baserel->baserestrictcost.startup + 2 * cpu_operator_cost * 25 +
 			   (log(Max(s->packed_tuples, 2)) + log(Max(s->recent_tuples, 2))) * cpu_operator_cost;
 	*total = *startup + Min(pages, 1) * random_page_cost +

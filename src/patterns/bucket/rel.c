@@ -1,11 +1,11 @@
 /*
  * rel.c
- *		What is known of a relation of measurements: its columns, the tables
- *		beneath it, its spans and limits.
+ *		The description of a relation of measurements: its columns, the underlying
+ *		tables, its spans and limits.
  *
- * A description is made from the declaration (the main trigger) and from the
- * three relations, and kept per backend until one of them changes.  A stale one
- * is not freed before the transaction ends, because a scan may be using it.
+ * It is read from the declaration (the main trigger) and the three relations, and
+ * cached per backend until one of them changes.  An outdated one is only freed when
+ * the transaction ends, because a scan may be using it.
  */
 #include "postgres.h"
 
@@ -85,7 +85,7 @@ const DpPattern dp_bucket_pattern = { .name = "bucket",
 									  .depend = bucket_depend,
 									  .columns_altered = bucket_columns_altered };
 
-/* The view of a relation's buckets goes with it. */
+/* The view of a relation's buckets is dropped with it. */
 static void
 bucket_depend(Oid relid)
 {
@@ -253,12 +253,9 @@ dp_bucket_rel_end(DpBucketRel *rel, int64 start)
 }
 
 /*
- * The description that a snapshot sees.
- *
- * Who gives a relation other spans does not keep others from reading it, and
- * so from running a query whose snapshot sees the new buckets before this
- * backend has heard of the new spans: nothing is heard while no lock is newly
- * taken, and a transaction is seen before it tells.
+ * Returns the description that a snapshot shows.  Changing the spans of a relation does not block
+ * readers, so a query's snapshot may show new buckets before this backend has processed the
+ * invalidation: that happens when a lock is taken, and a transaction is visible before it is sent.
  */
 DpBucketRel *
 dp_bucket_rel_for(Oid relid, Snapshot snapshot)
@@ -327,7 +324,7 @@ dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
 	return seen;
 }
 
-/* Whether the declaration was made after the snapshot was taken. */
+/* Returns whether the relation was declared after the snapshot was taken. */
 static bool
 newer_than(const DpBucketRel *rel, Snapshot snapshot)
 {
@@ -636,7 +633,7 @@ rel_limits(DpBucketRel *rel)
 		rel->granularity_us = interval_fixed(&rel->granularity);
 }
 
-/* One of the two tables, by the option that names its pair. */
+/* Returns one of the two tables, by the option with its pair. */
 static Oid
 side_find(DpBucketRel *rel, const char *option)
 {

@@ -1,7 +1,7 @@
 /*
  * rows.c
- *		Rows out of buckets: decoding what a scan needs, and putting the buckets
- *		of one span in order.
+ *		Rows from buckets: decoding the needed columns, and ordering the buckets of
+ *		one span.
  *
  * A span may have several buckets, whose times may overlap (a late measurement
  * opened a new one).  An ordered scan reads them together.
@@ -60,7 +60,7 @@ dp_scan_rows_make(DpBucketScan *scan, int n, bool times)
 	}
 }
 
-/* Decode what is needed of a bucket. */
+/* Decodes the needed columns of a bucket. */
 void
 dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times)
 {
@@ -106,7 +106,7 @@ dp_scan_rows_span(DpBucketScan *scan)
 	}
 	scan->nspans++;
 
-	/* most spans have one bucket, which is read where it lies */
+	/* most spans have one bucket, which is read in place */
 	while (same_span(scan))
 	{
 		if (buckets == NIL)
@@ -342,7 +342,7 @@ compare_buckets(const ListCell *a, const ListCell *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Rows by their times, those of one time as they came. */
+/* Sorts rows by time, equal times in order of insertion. */
 static int
 compare_times(const void *a, const void *b, void *arg)
 {

@@ -1,12 +1,10 @@
 /*
  * scan.c
- *		Reading a relation of measurements: rows out of buckets, and rows that
- *		wait.
+ *		Reading a relation of measurements: rows from buckets, and waiting rows.
  *
- * Both tables are read with the snapshot of the query, so that each
- * measurement is seen exactly once whatever packing does meanwhile.  The
- * user's rights on the relation suffice: the tables beneath are read as what
- * they are, parts of it.
+ * Both tables are read with the query's snapshot, so that each measurement is seen
+ * exactly once, even while it is packed.  The user's privileges on the relation
+ * suffice: the underlying tables are read as parts of it.
  */
 #include "postgres.h"
 
@@ -152,7 +150,7 @@ counters_init(DpBucketCounters *counters)
 	pg_atomic_init_u64(&counters->waiting, 0);
 }
 
-/* Open what is read. */
+/* Opens the tables to read. */
 static void
 begin_tables(DpBucketScan *scan)
 {
@@ -168,8 +166,8 @@ begin_tables(DpBucketScan *scan)
 	{
 		scan->packed_index = index_open(rel->packed_index, AccessShareLock);
 		/*
-		 * What the snapshot sees was there before it was taken.  A serializable
-		 * transaction has to look all the same, for others to know that it did.
+		 * Rows that the snapshot shows existed before it. A serializable transaction must still
+		 * read, to register the read.
 		 */
 		scan->nothing_waits =
 			RelationGetNumberOfBlocks(scan->recent) == 0 && !IsolationIsSerializable();
@@ -272,7 +270,7 @@ iterate_ordered(DpBucketScan *scan, TupleTableSlot *slot)
 	return slot;
 }
 
-/* Begin anew when the next row is asked for. */
+/* Restarts the scan when the next row is requested. */
 static void
 rescan(ForeignScanState *node)
 {
@@ -285,7 +283,7 @@ rescan(ForeignScanState *node)
 		dp_bucket_upper_rescan(scan);
 }
 
-/* Close what was opened. */
+/* Closes the tables. */
 static void
 end_scan(ForeignScanState *node)
 {
@@ -336,7 +334,7 @@ keys_evaluate(DpBucketScan *scan)
 	}
 }
 
-/* What the keys on the time come to. */
+/* Evaluates the keys on the time. */
 static void
 time_bounds(DpBucketScan *scan)
 {
@@ -355,7 +353,7 @@ time_bounds(DpBucketScan *scan)
 	if (scan->impossible || rel->time == NULL)
 		return;
 
-	/* measurements of a time lie in the buckets of its span */
+	/* measurements of a time are in the buckets of its span */
 	scan->start_since = PG_INT64_MIN;
 	scan->start_until = PG_INT64_MAX;
 	if (scan->since > MIN_TIMESTAMP + CALENDAR_MARGIN)
@@ -373,7 +371,7 @@ static void
 time_bound(DpBucketScan *scan, const DpBucketKey *key)
 {
 	int64 t;
-	int overflow; /* what is beyond the calendar becomes infinite */
+	int overflow; /* out of range becomes infinite */
 
 	if (key->righttype == DATEOID && scan->rel->time->type == TIMESTAMPTZOID)
 		t = date2timestamptz_opt_overflow(DatumGetDateADT(key->datum), &overflow);
@@ -425,7 +423,7 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 	int i;
 	int n = 0;
 
-	/* btree wants them in the order of the index's columns */
+	/* in the order of the index's columns, as btree requires */
 	for (g = 0; g < rel->ngroups; g++)
 	{
 		bool listed_now = false;
@@ -759,8 +757,8 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 }
 
 /*
- * Whether the next row of the buckets comes before (-1) or after (1) the next
- * one that waits, in the direction of the scan.
+ * Returns whether the next row from buckets is before (-1) or after (1) the next waiting one, in
+ * the direction of the scan.
  */
 static int
 compare_recent(DpBucketScan *scan)
@@ -912,7 +910,7 @@ parallel_worker(ForeignScanState *node, shm_toc *toc, void *coordinate)
 		(ParallelTableScanDesc) ((char *) scan->packed_shared + shared->recent_offset);
 }
 
-/* The shared memory goes: keep what EXPLAIN shows. */
+/* The shared memory will be freed: keeps the counts for EXPLAIN. */
 static void
 shutdown_scan(ForeignScanState *node)
 {

@@ -1,14 +1,14 @@
 /*
  * scan.h
- *		What the plan tells the scan of a relation of measurements, and the
- *		state of such a scan.  For the files of the access path only.
+ *		The plan and state of a scan of a relation of measurements.  Only for the
+ *		files of the access path.
  *
  *		key.c		clauses that the scan evaluates itself
  *		cost.c		sizes and estimates
  *		plan.c		paths and plans of scans
  *		scan.c		executing them
  *		rows.c		rows out of buckets
- *		place.c		where rows come from
+ *		place.c		origins of rows
  *		explain.c	EXPLAIN
  *		analyze.c	ANALYZE
  *		upper.c		planning aggregates from headers (upper.h)
@@ -37,9 +37,8 @@
 #define DP_KEY_IS_NULL 6
 
 /*
- * A clause "column operator value" that the scan makes use of.  Keys on the
- * group and the time are evaluated by the scan alone, if they are exact; those
- * on measured columns let it skip buckets.
+ * A clause "column operator value" that the scan uses. Keys on the group and the time are only
+ * evaluated by the scan, if they are exact; those on measured columns let it skip buckets.
  */
 typedef struct DpBucketKey
 {
@@ -54,7 +53,7 @@ typedef struct DpBucketKey
 	/* planner */
 	Expr *value;
 	Expr *clause;
-	RestrictInfo *rinfo; /* that it comes from; keeps the selectivity */
+	RestrictInfo *rinfo; /* the original clause; keeps the selectivity */
 
 	/* executor */
 	ExprState *state;
@@ -89,7 +88,7 @@ typedef struct DpBucketSizes
 
 extern void dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes);
 
-/* What the planner knows of a relation in a query: baserel->fdw_private */
+/* The planner's description of a relation in a query: baserel->fdw_private */
 typedef struct DpBucketPlanned
 {
 	DpBucketRel *rel;
@@ -117,7 +116,7 @@ enum
 {
 	DP_PLAN_MODE,   /* integer list: DpScanMode, whether all group columns are fixed by equality */
 	DP_PLAN_NEEDED, /* integer list: attnums of the columns that rows need */
-	DP_PLAN_KEYS,   /* as dp_bucket_keys_encode() makes it */
+	DP_PLAN_KEYS,   /* as encoded by dp_bucket_keys_encode() */
 	DP_PLAN_UPPER   /* aggregates, or NIL */
 };
 
@@ -166,7 +165,7 @@ typedef struct DpBucketScan
 	bool need_time;
 	bool need_ctid;
 
-	/* keys, and what they come to */
+	/* keys, and their values */
 	int nkeys;
 	DpBucketKey *keys;
 	MemoryContext key_context;
@@ -203,7 +202,7 @@ typedef struct DpBucketScan
 
 	/* the bucket that is being read, or, in ordered scans, those of one span */
 	DpBucketReader reader;
-	MemoryContext rows_context; /* of what was decoded of it */
+	MemoryContext rows_context; /* of decoded columns */
 	MemoryContext span_context; /* of copies, if a span has several */
 	Datum *group_values;        /* of the bucket */
 	bool *group_nulls;
@@ -226,7 +225,7 @@ extern void dp_bucket_scan_routine(FdwRoutine *routine);
 extern void dp_bucket_explain_routine(FdwRoutine *routine);
 extern void dp_bucket_analyze_routine(FdwRoutine *routine);
 
-/* Count a bucket or measurement.  Only what workers share has to be atomic. */
+/* Counts a bucket or measurement. Only counts shared by workers are atomic. */
 static inline void
 dp_bucket_scan_count(DpBucketScan *scan, pg_atomic_uint64 *counter)
 {
@@ -254,7 +253,10 @@ extern bool dp_bucket_scan_range(DpBucketScan *scan, int *from, int *to);
 /* Whether the header of the open bucket says that no row can match. */
 extern bool dp_bucket_scan_hopeless(DpBucketScan *scan);
 
-/* Decode what is needed of the open bucket into rows, from offset on; times only if asked for. */
+/*
+ * Decodes the needed columns of the open bucket into rows, from offset on; times only if
+ * requested.
+ */
 extern void dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times);
 
 /* Room for n rows in scan->rows, in the current context. */
@@ -267,8 +269,8 @@ extern void dp_bucket_scan_widen(DpBucketScan *scan);
 extern bool dp_scan_rows_span(DpBucketScan *scan);
 
 /*
- * The next entry of an index.  Rows are asked for in a context that does not
- * last, but index scans keep what they allocate.
+ * Returns the next entry of an index. The current context is short-lived, but index scans keep
+ * what they allocate.
  */
 static inline ItemPointer
 dp_bucket_scan_tid(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction)

@@ -141,9 +141,7 @@ dp_bucket_slot_free(DpBucketStore *store, const Datum *values, const bool *nulls
 	MemoryContextDelete(context);
 }
 
-/*
- * Whether two rows lie in the same slot of the same group.
- */
+/* Returns whether two rows belong to the same slot of the same group. */
 bool
 dp_bucket_slot_same(DpBucketStore *store, const Datum *a, const bool *a_nulls, const Datum *b,
 					const bool *b_nulls)
@@ -163,9 +161,7 @@ dp_bucket_slot_same(DpBucketStore *store, const Datum *a, const bool *a_nulls, c
 	return DatumGetInt64(b[at]) >= since && DatumGetInt64(b[at]) < until;
 }
 
-/*
- * Raise an error if two measurements of a bucket lie in one slot.
- */
+/* Raises an error if two measurements of a bucket belong to one slot. */
 void
 dp_bucket_slot_verify(DpBucketStore *store, Datum data)
 {
@@ -219,8 +215,8 @@ slot_bounds(DpBucketStore *store, int64 time, int64 *since, int64 *until)
 }
 
 /*
- * Find the measurement that holds the slot of a time; in the current context.
- * The caller has the lock, so what is there now stays there.
+ * Returns the measurement in the slot of a time; in the current context. The caller holds the
+ * lock, so it stays.
  */
 static bool
 find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
@@ -331,8 +327,8 @@ taken(DpBucketStore *store, int64 time)
 }
 
 /*
- * What is there plus what comes: numbers are added, other values take the
- * place of what is there, nulls change nothing.  The time stays.
+ * Adds the new row to the existing one: numbers are added, other values replaced, nulls ignored.
+ * The time stays.
  */
 static void
 add_values(DpBucketStore *store, const Holder *holder, Datum *values, bool *nulls)

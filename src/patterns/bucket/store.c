@@ -1,7 +1,6 @@
 /*
  * store.c
- *		The two tables beneath a relation of measurements, as those that write
- *		see them.
+ *		The two tables underlying a relation of measurements, for writers.
  */
 #include "postgres.h"
 
@@ -43,9 +42,7 @@ static CommandId command_id(DpBucketStore *store);
 static void check_identity(Relation rel, bool *checked);
 static Relation index_of(DpBucketStore *store, Oid index);
 
-/*
- * Open the tables.  Those of buckets are opened when they are first wanted.
- */
+/* Opens the tables; those of buckets when first used. */
 DpBucketStore *
 dp_bucket_store_open(DpBucketRel *rel, EState *estate)
 {
@@ -72,9 +69,7 @@ dp_bucket_store_open(DpBucketRel *rel, EState *estate)
 	return store;
 }
 
-/*
- * Write what is held back and close everything.
- */
+/* Writes collected measurements and closes everything. */
 void
 dp_bucket_store_close(DpBucketStore *store)
 {
@@ -249,10 +244,7 @@ dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *group)
 	return hash;
 }
 
-/*
- * Write one measurement to those that wait.  Returns its place in tid, unless
- * that is NULL.
- */
+/* Inserts a waiting measurement. Sets tid to its TID unless that is NULL. */
 void
 dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
 						ItemPointer tid)
@@ -276,8 +268,8 @@ dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *n
 }
 
 /*
- * Delete a waiting measurement.  Without wait, one that somebody is changing
- * is left alone (TM_BeingModified).
+ * Deletes a waiting measurement. Without wait, skips one that another transaction is changing
+ * (TM_BeingModified).
  */
 TM_Result
 dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
@@ -294,9 +286,7 @@ dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_Fai
 	return result;
 }
 
-/*
- * Put another row in the place of a waiting measurement.
- */
+/* Replaces a waiting measurement. */
 TM_Result
 dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
 						const bool *nulls, TM_FailureData *failure)
@@ -311,7 +301,7 @@ dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *valu
 	{
 		bool isnull;
 
-		/* it keeps its place among the others */
+		/* it keeps its position among the others */
 		if (!dp_bucket_recent_fetch(store, tid))
 			elog(ERROR, "a waiting measurement has vanished");
 		slot->tts_values[store->rel->recent_arrived - 1] =
@@ -391,8 +381,8 @@ dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 si
 }
 
 /*
- * The next row of an index scan, which keeps what it allocates until it ends,
- * while the current context may not last as long.
+ * Returns the next row of an index scan, which keeps what it allocates until it ends, although the
+ * current context may be shorter-lived.
  */
 static bool
 scan_next(IndexScanDesc scan, TupleTableSlot *slot)
@@ -598,7 +588,7 @@ dp_bucket_packed_flush(DpBucketStore *store)
 }
 
 /*
- * Put another bucket in the place of the one in store->packed_found.
+ * Replaces the bucket in store->packed_found.
  */
 TM_Result
 dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait,
@@ -755,7 +745,7 @@ dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum
 					 measured, measured_nulls);
 }
 
-/* What the executor's helpers need to know of a table. */
+/* The executor's description of a table */
 static ResultRelInfo *
 info_make(DpBucketStore *store, Relation rel)
 {
@@ -788,7 +778,7 @@ open_recent(DpBucketStore *store)
 		store->arrived = dp_identity_sequence(store->recent, rel->recent_arrived);
 }
 
-/* See to it that store->recent_found is there; few INSERTs want it. */
+/* Creates store->recent_found, which few INSERTs need. */
 static void
 found_recent(DpBucketStore *store)
 {
@@ -889,12 +879,12 @@ index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot)
 		ExecARInsertTriggers(store->estate, info, slot, recheck, NULL);
 	list_free(recheck);
 
-	/* a statement may still use what is there */
+	/* a statement may still use it */
 	if (store->own_estate)
 		ResetPerTupleExprContext(store->estate);
 }
 
-/* The command that what is written bears. */
+/* Returns the command number for written rows. */
 static CommandId
 command_id(DpBucketStore *store)
 {
@@ -902,9 +892,8 @@ command_id(DpBucketStore *store)
 }
 
 /*
- * A table that publishes updates and deletes has to have a replica identity:
- * else a subscriber would not know which row they are about.  Raises
- * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a table publishes updates and deletes without a
+ * replica identity: a subscriber could not find the row.
  */
 static void
 check_identity(Relation rel, bool *checked)

@@ -1,18 +1,17 @@
 /*
  * store.h
- *		The two tables beneath a relation of measurements, as those that write
- *		see them: rows go in and out by the table's access method and its
- *		indexes, without a statement for each.
+ *		The two tables underlying a relation of measurements, for writers: rows are
+ *		written by the access method of the table and its indexes, without a
+ *		statement for each.
  *
- * A store is opened for one statement or call.  Rows are arrays of the
- * relation's columns in their order (DpBucketRel.columns), dropped ones left
- * out; groups are arrays of the group columns.
+ * A store is opened for one statement or call.  Rows are arrays of the relation's
+ * columns in their order (DpBucketRel.columns), without dropped ones; groups are
+ * arrays of the group columns.
  *
- * What a store writes has the current command's number, so that it is seen by
- * later commands and not by the statement that is running.  Functions that read
- * for writing use dp_bucket_store_snapshot(): the latest state, or the
- * transaction's snapshot from REPEATABLE READ on, so that such a transaction
- * never packs what it does not see.
+ * Written rows have the current command's number, so that later commands see them
+ * and the running statement does not.  Reads for writing use
+ * dp_bucket_store_snapshot(): the latest state, or at REPEATABLE READ and above the
+ * transaction's snapshot, so that the transaction packs only what it sees.
  */
 #ifndef DP_PATTERNS_BUCKET_STORE_H
 #define DP_PATTERNS_BUCKET_STORE_H
@@ -37,9 +36,9 @@ typedef struct DpBucketStore
 	DpBucketRel *rel;
 	EState *estate;
 	bool own_estate;
-	CommandId cid;         /* what is written bears it; InvalidCommandId: the current command's */
+	CommandId cid;         /* of written rows; InvalidCommandId: the current command's */
 	MemoryContext context; /* lives as long as the store */
-	MemoryContext scratch; /* for whoever works with the store; reset often */
+	MemoryContext scratch; /* for users of the store; reset often */
 	bool recent_checked;   /* for a replica identity */
 	bool packed_checked;
 	bool fires; /* one of the tables has AFTER ROW triggers, such as those of a foreign key */
@@ -47,13 +46,13 @@ typedef struct DpBucketStore
 	/* waiting measurements */
 	Relation recent;
 	ResultRelInfo *recent_info;
-	TupleTableSlot *recent_slot;  /* what is written */
-	TupleTableSlot *recent_found; /* what is read; NULL until something is */
+	TupleTableSlot *recent_slot;  /* of written rows */
+	TupleTableSlot *recent_found; /* for reads; NULL until the first */
 	Relation recent_index;
 	Oid arrived;                 /* pages: the sequence */
-	BulkInsertState recent_bulk; /* NULL until many rows come at once */
+	BulkInsertState recent_bulk; /* NULL without bulk inserts */
 
-	/* buckets; opened when they are wanted */
+	/* buckets; opened when first used */
 	Relation packed;
 	ResultRelInfo *packed_info;
 	TupleTableSlot *packed_slot;
@@ -61,11 +60,11 @@ typedef struct DpBucketStore
 	Relation packed_index;
 	bool packed_many; /* new buckets are written several at once */
 	TupleTableSlot **packed_slots;
-	MemoryContext packed_context; /* what they hold */
+	MemoryContext packed_context; /* their contents */
 	int npacked_slots;
 	BulkInsertState packed_bulk;
 
-	/* for packing; made when they are wanted */
+	/* for packing; created when first used */
 	DpBucketBuilder *builder;
 	DpBucketReader reader;
 	bool has_reader;
@@ -75,15 +74,18 @@ typedef struct DpBucketStore
 } DpBucketStore;
 
 /*
- * Opens the tables for writing, in the context of estate; NULL: for a call
- * that is no statement, with an EState of its own.
+ * Opens the tables for writing, in the context of estate; NULL: outside of a statement, with its
+ * own EState.
  */
 extern DpBucketStore *dp_bucket_store_open(DpBucketRel *rel, EState *estate);
 
-/* Writes what is still held back, closes everything. */
+/* Writes collected measurements and closes everything. */
 extern void dp_bucket_store_close(DpBucketStore *store);
 
-/* The snapshot to read with; renew: in READ COMMITTED what is committed by now. */
+/*
+ * Returns the snapshot for reading; renew: at READ COMMITTED, one that shows what is committed by
+ * now.
+ */
 extern Snapshot dp_bucket_store_snapshot(DpBucketStore *store, bool renew);
 
 /* Foreign keys of the tables beneath are checked between these, where no statement does it. */
@@ -146,7 +148,7 @@ extern bool dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid);
 extern void dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 									int seq, Datum data);
 
-/* The row has to be in store->packed_found: all but the data is taken from it. */
+/* Replaces the data of the row in store->packed_found; its other columns stay. */
 extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data,
 										 bool wait, TM_FailureData *failure);
 extern TM_Result

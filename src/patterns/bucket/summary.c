@@ -1,14 +1,13 @@
 /*
  * summary.c
- *		Executing aggregates that are answered from the headers of buckets.
+ *		Executing aggregates that are computed from the headers of buckets.
  *
- * Every bucket belongs to one group as a whole, so that its count, sum, least
- * and greatest value are added to those of the group.  Only a bucket that
- * bounds of the time cut through, or whose header does not say what is asked
- * for, is unpacked.  Waiting measurements are added one by one.
+ * A bucket belongs to one group, to which its count, sum, least and greatest value
+ * are added.  Only a bucket that a bound of the time divides, or whose header lacks
+ * an aggregate, is unpacked.  Waiting measurements are added one by one.
  *
- * Results are of the types that the aggregates of PostgreSQL have: integer and
- * numeric sums are exact, those of floating point agree to rounding.
+ * Results have the types of PostgreSQL's aggregates: integer and numeric sums are
+ * exact, those of floating point agree to rounding.
  */
 #include "postgres.h"
 
@@ -44,7 +43,7 @@ typedef enum Adding
 	ADD_NUMERICS
 } Adding;
 
-/* What is asked of a column */
+/* The aggregates of a column */
 typedef struct Asked
 {
 	DpBucketColumn *column;
@@ -55,7 +54,7 @@ typedef struct Asked
 	FmgrInfo *compare;
 } Asked;
 
-/* And what was found in a group */
+/* Their values in a group */
 typedef struct Found
 {
 	int64 n; /* values that are not null */
@@ -180,7 +179,7 @@ dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* Begin anew. */
+/* Restarts. */
 void
 dp_bucket_upper_rescan(DpBucketScan *scan)
 {
@@ -235,7 +234,7 @@ upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
 	}
 }
 
-/* What is asked for. */
+/* Reads the plan. */
 static void
 upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 {
@@ -316,7 +315,7 @@ upper_fill(DpBucketScan *scan)
 	if (upper->nby == 0)
 		upper->current = group_make(upper, 0); /* a row also of nothing */
 
-	/* what is taken out of a header, and what is unpacked, is needed for a moment only */
+	/* for values from headers and unpacked buckets */
 	old = MemoryContextSwitchTo(scan->rows_context);
 	while (dp_bucket_scan_next(scan))
 	{
@@ -334,9 +333,8 @@ upper_fill(DpBucketScan *scan)
 }
 
 /*
- * Add the open bucket to its group.  The plan expects that a bucket lies in one
- * span of those that are asked for.  If the relation has been given greater
- * ones since, it is added in parts.
+ * Adds the open bucket to its group. The plan expects a bucket to be in one of the query's spans.
+ * If the relation has got greater spans since, it is added in parts.
  */
 static void
 bucket_spread(DpBucketScan *scan)
@@ -421,7 +419,7 @@ waiting_keys(DpBucketScan *scan)
 	}
 }
 
-/* The group with the keys at hand, made when it is new. */
+/* Returns the group with the current keys, created if it is new. */
 static SumGroup *
 group_lookup(DpBucketUpper *upper)
 {
@@ -429,7 +427,7 @@ group_lookup(DpBucketUpper *upper)
 	SumGroup *group;
 	int i;
 
-	/* buckets of a group often come one after the other */
+	/* buckets of a group are often adjacent */
 	if (upper->current != NULL && group_is(upper, upper->current))
 		return upper->current;
 	for (i = 0; i < upper->nby; i++)

@@ -1,12 +1,12 @@
 /*
  * upper.c
- *		Planning aggregates that are answered from the headers of buckets.
+ *		Planning aggregates that are computed from the headers of buckets.
  *
- * A query qualifies if it reads one relation of measurements, restricts it by
- * keys on group and time only (which the scan evaluates), groups by group
- * columns and by spans that consist of whole ones of the relation, and its
- * aggregates are count, sum, avg, min and max of columns.  HAVING and
- * expressions over the aggregates are evaluated above the scan.
+ * A query qualifies if it reads one relation of measurements, restricts it only by
+ * keys on group and time (which the scan evaluates), groups by group columns and by
+ * multiples of the relation's spans, and its aggregates are count, sum, avg, min
+ * and max of columns.  HAVING and expressions over the aggregates are evaluated
+ * above the scan.
  */
 #include "postgres.h"
 
@@ -38,10 +38,10 @@
 #define HEADER_COST 5.0
 #define GROUP_COST 20.0
 
-/* What a group takes in memory, without its values */
+/* Memory of a group, without its values */
 #define GROUP_BYTES 256
 
-/* What is known of a query that qualifies: the upper relation's fdw_private */
+/* The description of a query that qualifies: the upper relation's fdw_private */
 typedef struct Upper
 {
 	DpBucketPlanned *planned;

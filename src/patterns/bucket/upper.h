@@ -1,7 +1,7 @@
 /*
  * upper.h
- *		Aggregates that are answered from the headers of buckets: what the plan
- *		says and the state of the execution.
+ *		Aggregates that are computed from the headers of buckets: the plan and the
+ *		state of the execution.
  */
 #ifndef DP_PATTERNS_BUCKET_UPPER_H
 #define DP_PATTERNS_BUCKET_UPPER_H
@@ -38,7 +38,7 @@ extern void dp_bucket_upper_routine(FdwRoutine *routine);
 extern ForeignScan *
 dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist);
 
-/* Executing: prepare, give the next row (slot empty: no more), begin anew. */
+/* Executing: prepare, return the next row (an empty slot at the end), restart. */
 extern struct DpBucketUpper *dp_bucket_upper_begin(DpBucketScan *scan, List *plan);
 extern TupleTableSlot *dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot);
 extern void dp_bucket_upper_rescan(DpBucketScan *scan);
