@@ -12,6 +12,7 @@
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "parser/parse_relation.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -30,7 +31,7 @@ static void executor_ready(DpTable *t);
 void
 dp_table_open(DpTable *t, Oid relid, LOCKMODE lock)
 {
-	memset(t, 0, offsetof(DpTable, keys));
+	memset(t, 0, sizeof(DpTable));
 	t->context = CurrentMemoryContext;
 	t->rel = table_open(relid, lock);
 	if (t->rel->rd_rel->relkind != RELKIND_RELATION)
@@ -93,6 +94,9 @@ dp_table_seek(DpTable *t, Snapshot snapshot, const Datum *key, int n)
 {
 	(void) dp_table_key(t);
 	require_key(t, n);
+	if (t->keys == NULL)
+		t->keys =
+			MemoryContextAlloc(t->context, sizeof(ScanKeyData) * (t->indexes->key->nkeys + 2));
 	memcpy(t->keys, t->indexes->key->keys, n * sizeof(ScanKeyData));
 	for (int i = 0; i < n; i++)
 	{
@@ -122,6 +126,7 @@ dp_table_next(DpTable *t, ScanDirection direction)
 	MemoryContext old = MemoryContextSwitchTo(t->context);
 	bool found;
 
+	CHECK_FOR_INTERRUPTS();
 	if (!t->begun)
 	{
 		if (t->scan == NULL)
@@ -139,8 +144,15 @@ dp_table_next(DpTable *t, ScanDirection direction)
 bool
 dp_table_find(DpTable *t, Snapshot snapshot, const Datum *key, int n)
 {
+	bool found;
+
 	dp_table_seek(t, snapshot, key, n);
-	return dp_table_next(t, ForwardScanDirection);
+	found = dp_table_next(t, ForwardScanDirection);
+
+	/* without the pins of the scan */
+	t->scan->numberOfKeys = 0;
+	index_rescan(t->scan, NULL, 0, NULL, 0);
+	return found;
 }
 
 bool
@@ -193,6 +205,36 @@ dp_table_insert(DpTable *t)
 	check_row(t);
 	table_tuple_insert(t->rel, t->written, GetCurrentCommandId(true), 0, NULL);
 	make_entries(t, false, InvalidAttrNumber, (DpUpdateIndexes) 0);
+}
+
+bool
+dp_table_insert_unless(DpTable *t)
+{
+	List *arbiters = list_make1_oid(RelationGetRelid(dp_table_key(t)));
+	bool failed = true;
+
+	executor_ready(t);
+	ExecStoreVirtualTuple(t->written);
+	check_row(t);
+	while (failed)
+	{
+		ItemPointerData conflict;
+		uint32 token;
+
+		CHECK_FOR_INTERRUPTS();
+		ItemPointerSetInvalid(&t->written->tts_tid);
+		if (!dp_check_index_constraints(t->info, t->written, t->estate, &conflict, arbiters))
+			break;
+		failed = false;
+		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
+		table_tuple_insert_speculative(t->rel, t->written, GetCurrentCommandId(true), 0, NULL,
+									   token);
+		list_free(dp_insert_index_tuples_unless(t->info, t->written, t->estate, &failed, arbiters));
+		table_tuple_complete_speculative(t->rel, t->written, token, !failed);
+		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
+	}
+	list_free(arbiters);
+	return !failed;
 }
 
 TM_Result
@@ -379,7 +421,7 @@ executor_ready(DpTable *t)
 	dp_init_range_table(t->estate, rte, t->columns);
 	t->info = makeNode(ResultRelInfo);
 	InitResultRelInfo(t->info, t->rel, 1, NULL, 0);
-	ExecOpenIndices(t->info, false);
+	ExecOpenIndices(t->info, true);
 	MemoryContextSwitchTo(old);
 
 	/* expressions may need a snapshot, and at commit there is none */

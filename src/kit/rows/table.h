@@ -30,6 +30,7 @@ typedef struct DpTable
 	bool begun;
 	int nequal; /* columns that must be equal */
 	int nkeys;
+	ScanKeyData *keys;
 
 	/* writing */
 	Snapshot crosscheck;     /* must show the old row; usually none */
@@ -40,8 +41,6 @@ typedef struct DpTable
 	EState *estate; /* NULL unless an executor is needed */
 	Bitmapset **columns;
 	bool pushed; /* a snapshot for it */
-
-	ScanKeyData keys[INDEX_MAX_KEYS + 2];
 } DpTable;
 
 /* Raises WRONG_OBJECT_TYPE unless it is an ordinary table. Closing keeps the lock. */
@@ -61,7 +60,7 @@ extern void dp_table_seek(DpTable *t, Snapshot snapshot, const Datum *key, int n
 extern void dp_table_bound(DpTable *t, StrategyNumber strategy, RegProcedure function, Datum value);
 extern bool dp_table_next(DpTable *t, ScanDirection direction);
 
-/* Starts a search and stores its first row. */
+/* Stores the first row of a search, and ends it. */
 extern bool dp_table_find(DpTable *t, Snapshot snapshot, const Datum *key, int n);
 
 /*
@@ -78,6 +77,12 @@ extern bool dp_table_lock(DpTable *t, LockWaitPolicy policy);
 extern TupleTableSlot *dp_table_blank(DpTable *t);
 extern TupleTableSlot *dp_table_copy(DpTable *t);
 extern void dp_table_insert(DpTable *t);
+
+/*
+ * Inserts as ON CONFLICT DO NOTHING does: returns false if a row with the same primary key exists,
+ * and waits for transactions that insert one.
+ */
+extern bool dp_table_insert_unless(DpTable *t);
 extern TM_Result dp_table_update(DpTable *t, AttrNumber changed, bool wait);
 extern TM_Result dp_table_delete(DpTable *t, bool wait);
 

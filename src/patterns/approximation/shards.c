@@ -106,7 +106,6 @@ dp_shards_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 		TM_Result result;
 		DpValue amount;
 
-		CHECK_FOR_INTERRUPTS();
 		if (!dp_table_lock(&s.table, wait ? LockWaitBlock : LockWaitSkip))
 			continue;
 		amount = shards_amount(&s);

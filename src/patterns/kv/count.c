@@ -162,7 +162,7 @@ void
 dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
-	TupleTableSlot *row = r->row;
+	TupleTableSlot *row = r->table.row;
 	bool large = false;
 	bool small = false;
 	bool urgently = false;
@@ -201,7 +201,7 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 		}
 		place_end(&from);
 		place_end(&to);
-		r->row = row;
+		r->table.row = row;
 		if (last)
 			break;
 	}
@@ -247,8 +247,8 @@ place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
 													  !same_bytes(now.member, seen.member))))
 			dp_kv_lost();
 	}
-	place->row = table_slot_create(r->rel, NULL);
-	r->row = place->row;
+	place->row = table_slot_create(r->table.rel, NULL);
+	r->table.row = place->row;
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
 	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
@@ -276,7 +276,7 @@ place_add(DpKvCall *call, Place *place, int level, int delta)
 	SnapshotData dirty;
 	DpKvScan scan;
 
-	r->row = place->row;
+	r->table.row = place->row;
 	if (!IsolationUsesXactSnapshot())
 	{
 		if (shard_add(call, place, delta))

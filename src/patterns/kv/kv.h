@@ -31,16 +31,13 @@
 #ifndef DP_PATTERNS_KV_KV_H
 #define DP_PATTERNS_KV_KV_H
 
-#include "access/genam.h"
-#include "access/skey.h"
-#include "access/tableam.h"
-#include "nodes/execnodes.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
 #include "bson/reader.h"
+#include "kit/rows/table.h"
 
 typedef enum DpKvTable
 {
@@ -77,24 +74,15 @@ typedef struct DpKvSpace
 	Oid schema;
 	uint64 generation;
 	Oid tables[KV_TABLES];
-	Oid primary[KV_TABLES];
 	Oid order; /* the index of scores on (key, score, member) */
 } DpKvSpace;
 
 /* An open table of a space */
 typedef struct DpKvRel
 {
-	Relation rel;             /* NULL: not open */
-	Relation index;           /* its primary key's */
-	Relation order;           /* of scores; NULL: not open */
-	TupleTableSlot *row;      /* the row found last */
-	IndexScanDesc index_scan; /* kept for the next scan; NULL: none, or in use */
+	DpTable table;  /* rel is NULL until it is open; the scan is kept when it is not in use */
+	Relation order; /* of scores; NULL if not open */
 	IndexScanDesc order_scan;
-	TupleTableSlot *written; /* NULL: nothing written yet */
-	EState *estate;          /* NULL: no index entry inserted yet */
-	ResultRelInfo *info;
-	Bitmapset **columns;
-	bool speculative; /* info can check for conflicts */
 } DpKvRel;
 
 /* A command in progress */
@@ -159,12 +147,13 @@ extern void dp_kv_scan_int2(DpKvScan *scan, int column, int16 value);
 extern void
 dp_kv_scan_bound(DpKvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member);
 
-/* Reads the next row into r->row; the other only returns whether there is one, which is cheaper. */
+/* Reads the next row into r->table.row; the other only returns whether there is one, which is
+ * cheaper. */
 extern bool dp_kv_scan_next(DpKvScan *scan, ScanDirection direction);
 extern bool dp_kv_scan_count(DpKvScan *scan);
 extern void dp_kv_scan_end(DpKvScan *scan);
 
-/* Returns a column of r->row, never null but for KV_KEYS_EXPIRES. */
+/* Returns a column of r->table.row, never null but for KV_KEYS_EXPIRES. */
 extern Datum dp_kv_column(DpKvRel *r, int column);
 
 /*
@@ -181,9 +170,9 @@ dp_kv_insert_unless(DpKvCall *call, DpKvTable table, const Datum *values, const 
 extern void dp_kv_insert(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls);
 
 /*
- * Changes a column of r->row, or deletes it. Returns false if it has changed since it was read
- * (or, without wait, is locked): repeat after dp_kv_refresh(). Raises T_R_SERIALIZATION_FAILURE if
- * the transaction's snapshot does not show the row.
+ * Changes a column of r->table.row, or deletes it. Returns false if it has changed since it was
+ * read (or, without wait, is locked): repeat after dp_kv_refresh(). Raises
+ * T_R_SERIALIZATION_FAILURE if the transaction's snapshot does not show the row.
  */
 extern bool
 dp_kv_update(DpKvCall *call, DpKvTable table, int column, Datum value, bool isnull, bool wait);

@@ -6,23 +6,17 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/nbtree.h"
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
-#include "access/xlog.h"
-#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "parser/parse_relation.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -49,7 +43,6 @@ typedef struct KvOps
 	FmgrInfo text_eq;
 	FmgrInfo int2_eq;
 	FmgrInfo int8_eq;
-	FmgrInfo value_eq;
 	FmgrInfo value_cmp;
 } KvOps;
 
@@ -62,12 +55,9 @@ static void space_table(DpKvSpace *space, DpKvTable table);
 static void no_space(const char *name, const char *detail) pg_attribute_noreturn();
 static void ops_find(Oid index);
 static void check_rights(Oid relid, AclMode rights);
-static void write_ready(DpKvCall *call, DpKvRel *r);
-static void indexes_ready(DpKvCall *call, DpKvRel *r, bool unless);
-static bool write_failed(TM_Result result);
+static bool was_written(TM_Result result);
 static void fill(DpKvRel *r, const Datum *values, const bool *nulls);
 static void kv_scan_text(DpKvScan *scan, int column, Datum value);
-static void kv_scan_value(DpKvScan *scan, int column, Datum value);
 
 void
 dp_kv_begin(DpKvCall *call, text *space, text *key, DpKvTable table, AclMode rights)
@@ -111,25 +101,14 @@ dp_kv_end(DpKvCall *call)
 	{
 		DpKvRel *r = &call->rels[i];
 
-		if (r->rel == NULL)
+		if (r->table.rel == NULL)
 			continue;
-		if (r->index_scan != NULL)
-			index_endscan(r->index_scan);
 		if (r->order_scan != NULL)
 			index_endscan(r->order_scan);
-		ExecDropSingleTupleTableSlot(r->row);
-		if (r->written != NULL)
-			ExecDropSingleTupleTableSlot(r->written);
-		if (r->estate != NULL)
-		{
-			ExecCloseIndices(r->info);
-			FreeExecutorState(r->estate);
-		}
 		if (r->order != NULL)
 			index_close(r->order, NoLock);
-		index_close(r->index, NoLock);
-		table_close(r->rel, NoLock);
-		r->rel = NULL;
+		dp_table_close(&r->table);
+		r->table.rel = NULL;
 	}
 	if (call->writes)
 	{
@@ -156,25 +135,23 @@ dp_kv_rel(DpKvCall *call, DpKvTable table)
 	DpKvRel *r = &call->rels[table];
 	LOCKMODE mode = call->writes ? RowExclusiveLock : AccessShareLock;
 
-	if (r->rel == NULL)
+	if (r->table.rel == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(call->context);
 
-		r->rel = table_open(call->space->tables[table], mode);
+		dp_table_open(&r->table, call->space->tables[table], mode);
 
 		/* the lock may have processed invalidations */
 		if (unlikely(dp_schema_generation() != call->space->generation))
 		{
 			space_table(call->space, table);
-			if (call->space->tables[table] != RelationGetRelid(r->rel))
+			if (call->space->tables[table] != RelationGetRelid(r->table.rel))
 				no_space(call->space->name, table_names[table]);
 		}
-		r->index = index_open(call->space->primary[table], mode);
+		(void) dp_table_key(&r->table);
+		if (call->writes && IsolationUsesXactSnapshot())
+			r->table.crosscheck = GetTransactionSnapshot();
 		r->order = table == KV_SCORES ? index_open(call->space->order, mode) : NULL;
-		r->row = table_slot_create(r->rel, NULL);
-		r->written = NULL;
-		r->estate = NULL;
-		r->index_scan = NULL;
 		r->order_scan = NULL;
 		MemoryContextSwitchTo(old);
 	}
@@ -187,11 +164,11 @@ void
 dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot snapshot)
 {
 	scan->r = dp_kv_rel(call, table);
-	scan->index = order ? scan->r->order : scan->r->index;
+	scan->index = order ? scan->r->order : scan->r->table.key;
 	scan->nkeys = 0;
 	scan->nrows = 0;
 	scan->vmbuffer = InvalidBuffer;
-	scan->kept = order ? &scan->r->order_scan : &scan->r->index_scan;
+	scan->kept = order ? &scan->r->order_scan : &scan->r->table.scan;
 	scan->desc = *scan->kept;
 	if (scan->desc != NULL)
 	{
@@ -202,7 +179,8 @@ dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot
 	{
 		MemoryContext old = MemoryContextSwitchTo(call->context);
 
-		scan->desc = dp_index_beginscan(scan->r->rel, scan->index, snapshot, lengthof(scan->keys));
+		scan->desc =
+			dp_index_beginscan(scan->r->table.rel, scan->index, snapshot, lengthof(scan->keys));
 		MemoryContextSwitchTo(old);
 	}
 	if (table == KV_COUNTS)
@@ -225,13 +203,6 @@ dp_kv_scan_int2(DpKvScan *scan, int column, int16 value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, InvalidOid, &ops.int2_eq, Int16GetDatum(value));
-}
-
-static void
-kv_scan_value(DpKvScan *scan, int column, Datum value)
-{
-	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
-								   InvalidOid, InvalidOid, &ops.value_eq, value);
 }
 
 /*
@@ -272,7 +243,7 @@ dp_kv_scan_next(DpKvScan *scan, ScanDirection direction)
 {
 	CHECK_FOR_INTERRUPTS();
 	scan_start(scan);
-	return index_getnext_slot(scan->desc, direction, scan->r->row);
+	return index_getnext_slot(scan->desc, direction, scan->r->table.row);
 }
 
 /* Reads the table only if the page is not all-visible, as an index-only scan does. */
@@ -285,13 +256,13 @@ dp_kv_scan_count(DpKvScan *scan)
 	while ((tid = index_getnext_tid(scan->desc, ForwardScanDirection)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (VM_ALL_VISIBLE(scan->r->rel, ItemPointerGetBlockNumber(tid), &scan->vmbuffer))
+		if (VM_ALL_VISIBLE(scan->r->table.rel, ItemPointerGetBlockNumber(tid), &scan->vmbuffer))
 		{
-			PredicateLockPage(scan->r->rel, ItemPointerGetBlockNumber(tid),
+			PredicateLockPage(scan->r->table.rel, ItemPointerGetBlockNumber(tid),
 							  scan->desc->xs_snapshot);
 			return true;
 		}
-		if (index_fetch_heap(scan->desc, scan->r->row))
+		if (index_fetch_heap(scan->desc, scan->r->table.row))
 			return true;
 	}
 	return false;
@@ -319,33 +290,25 @@ Datum
 dp_kv_column(DpKvRel *r, int column)
 {
 	bool isnull;
-	Datum value = slot_getattr(r->row, column, &isnull);
+	Datum value = slot_getattr(r->table.row, column, &isnull);
 
 	if (!isnull)
 		return value;
-	if (TupleDescAttr(r->row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid ==
+	if (TupleDescAttr(r->table.row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid ==
 			TIMESTAMPTZOID &&
 		column >= KV_KEYS_EXPIRES)
 		return (Datum) 0;
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("a column of table %s is null", dp_relation_name(RelationGetRelid(r->rel)))));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("a column of table %s is null",
+						   dp_relation_name(RelationGetRelid(r->table.rel)))));
 }
 
 static bool
 find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 {
-	DpKvScan scan;
-	bool found;
+	Datum key[2] = { call->key, second };
 
-	dp_kv_scan(&scan, call, table, false, snapshot);
-	if (table == KV_HASHES)
-		kv_scan_text(&scan, 2, second);
-	else if (table != KV_KEYS)
-		kv_scan_value(&scan, 2, second);
-	found = dp_kv_scan_next(&scan, ForwardScanDirection);
-	dp_kv_scan_end(&scan);
-	return found;
+	return dp_table_find(&dp_kv_rel(call, table)->table, snapshot, key, table == KV_KEYS ? 1 : 2);
 }
 
 /* A transaction with a single snapshot must not depend on rows that it does not show. */
@@ -358,10 +321,10 @@ dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 	{
 		DpKvRel *r = dp_kv_rel(call, table);
 		bool seen = find(call, table, second, GetTransactionSnapshot());
-		ItemPointerData tid = r->row->tts_tid;
+		ItemPointerData tid = r->table.row->tts_tid;
 
 		found = find(call, table, second, snapshot);
-		if (found != seen || (found && !ItemPointerEquals(&tid, &r->row->tts_tid)))
+		if (found != seen || (found && !ItemPointerEquals(&tid, &r->table.row->tts_tid)))
 			dp_kv_lost();
 		return found;
 	}
@@ -370,38 +333,13 @@ dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 
 /* Writing */
 
-/*
- * Inserts speculatively, as ON CONFLICT does: waits for a concurrent insert of the same row
- * instead of raising an error.
- */
 bool
 dp_kv_insert_unless(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls)
 {
 	DpKvRel *r = dp_kv_rel(call, table);
-	List *arbiters;
 
-	write_ready(call, r);
-	indexes_ready(call, r, true);
-	arbiters = list_make1_oid(RelationGetRelid(r->index));
-	for (;;)
-	{
-		ItemPointerData conflict;
-		uint32 token;
-		bool failed = false;
-
-		CHECK_FOR_INTERRUPTS();
-		fill(r, values, nulls);
-		if (!dp_check_index_constraints(r->info, r->written, r->estate, &conflict, arbiters))
-			return false;
-		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-		table_tuple_insert_speculative(r->rel, r->written, GetCurrentCommandId(true), 0, NULL,
-									   token);
-		(void) dp_insert_index_tuples_unless(r->info, r->written, r->estate, &failed, arbiters);
-		table_tuple_complete_speculative(r->rel, r->written, token, !failed);
-		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
-		if (!failed)
-			return true;
-	}
+	fill(r, values, nulls);
+	return dp_table_insert_unless(&r->table);
 }
 
 void
@@ -409,57 +347,25 @@ dp_kv_insert(DpKvCall *call, DpKvTable table, const Datum *values, const bool *n
 {
 	DpKvRel *r = dp_kv_rel(call, table);
 
-	write_ready(call, r);
-	indexes_ready(call, r, false);
 	fill(r, values, nulls);
-	table_tuple_insert(r->rel, r->written, GetCurrentCommandId(true), 0, NULL);
-	(void) dp_insert_index_tuples(r->info, r->written, r->estate);
+	dp_table_insert(&r->table);
 }
 
 bool
 dp_kv_update(DpKvCall *call, DpKvTable table, int column, Datum value, bool isnull, bool wait)
 {
 	DpKvRel *r = dp_kv_rel(call, table);
-	ItemPointerData tid = r->row->tts_tid;
-	TM_FailureData failure;
-	LockTupleMode mode;
-	DpUpdateIndexes indexes;
-	TM_Result result;
+	TupleTableSlot *row = dp_table_copy(&r->table);
 
-	write_ready(call, r);
-	slot_getallattrs(r->row);
-	fill(r, r->row->tts_values, r->row->tts_isnull);
-	r->written->tts_values[column - 1] = value;
-	r->written->tts_isnull[column - 1] = isnull;
-	result =
-		table_tuple_update(r->rel, &tid, r->written, GetCurrentCommandId(true), call->snapshot,
-						   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
-						   wait, &failure, &mode, &indexes);
-	if (result != TM_Ok)
-		return write_failed(result);
-	if (dp_update_needs_indexes(indexes))
-	{
-		indexes_ready(call, r, false);
-		*r->columns = bms_make_singleton(column - FirstLowInvalidHeapAttributeNumber);
-		(void) dp_update_index_tuples(r->info, r->written, r->estate, indexes);
-	}
-	return true;
+	row->tts_values[column - 1] = value;
+	row->tts_isnull[column - 1] = isnull;
+	return was_written(dp_table_update(&r->table, column, wait));
 }
 
 bool
 dp_kv_delete(DpKvCall *call, DpKvTable table, bool wait)
 {
-	DpKvRel *r = dp_kv_rel(call, table);
-	ItemPointerData tid = r->row->tts_tid;
-	TM_FailureData failure;
-	TM_Result result;
-
-	write_ready(call, r);
-	result =
-		table_tuple_delete(r->rel, &tid, GetCurrentCommandId(true), call->snapshot,
-						   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
-						   wait, &failure, false);
-	return result == TM_Ok || write_failed(result);
+	return was_written(dp_table_delete(&dp_kv_rel(call, table)->table, wait));
 }
 
 void
@@ -470,14 +376,16 @@ dp_kv_lost(void)
 }
 
 /*
- * Handles a failed write: the row is locked, or was changed by another transaction or this
+ * Whether a row was written. If not, it is locked, or was changed by another transaction or this
  * command.
  */
 static bool
-write_failed(TM_Result result)
+was_written(TM_Result result)
 {
 	switch (result)
 	{
+		case TM_Ok:
+			return true;
 		case TM_Updated:
 		case TM_Deleted:
 			if (IsolationUsesXactSnapshot())
@@ -492,76 +400,18 @@ write_failed(TM_Result result)
 	}
 }
 
-/* Returns the slot for the new row. */
-static void
-write_ready(DpKvCall *call, DpKvRel *r)
-{
-	MemoryContext old;
-
-	if (r->written != NULL)
-		return;
-	if (XLogLogicalInfoActive())
-		CheckCmdReplicaIdentity(r->rel, CMD_UPDATE);
-	old = MemoryContextSwitchTo(call->context);
-	r->written = MakeSingleTupleTableSlot(RelationGetDescr(r->rel), &TTSOpsVirtual);
-	MemoryContextSwitchTo(old);
-}
-
-/* Prepares the executor state for index entries and conflict checks. */
-static void
-indexes_ready(DpKvCall *call, DpKvRel *r, bool unless)
-{
-	MemoryContext old;
-	RangeTblEntry *rte;
-	int i;
-
-	if (r->estate == NULL)
-	{
-		old = MemoryContextSwitchTo(call->context);
-		r->estate = CreateExecutorState();
-		MemoryContextSwitchTo(r->estate->es_query_cxt);
-		rte = makeNode(RangeTblEntry);
-		rte->rtekind = RTE_RELATION;
-		rte->relid = RelationGetRelid(r->rel);
-		rte->relkind = r->rel->rd_rel->relkind;
-		rte->rellockmode = RowExclusiveLock;
-		dp_init_range_table(r->estate, rte, r->columns);
-		r->info = makeNode(ResultRelInfo);
-		InitResultRelInfo(r->info, r->rel, 1, NULL, 0);
-		ExecOpenIndices(r->info, false);
-		r->speculative = false;
-		MemoryContextSwitchTo(old);
-	}
-	else
-		ResetPerTupleExprContext(r->estate);
-	if (unless && !r->speculative)
-	{
-		old = MemoryContextSwitchTo(r->estate->es_query_cxt);
-		for (i = 0; i < r->info->ri_NumIndices; i++)
-		{
-			if (r->info->ri_IndexRelationInfo[i]->ii_Unique)
-				BuildSpeculativeIndexInfo(r->info->ri_IndexRelationDescs[i],
-										  r->info->ri_IndexRelationInfo[i]);
-		}
-		r->speculative = true;
-		MemoryContextSwitchTo(old);
-	}
-}
-
 /* Stores the new row in its slot. */
 static void
 fill(DpKvRel *r, const Datum *values, const bool *nulls)
 {
-	int natts = RelationGetDescr(r->rel)->natts;
+	TupleTableSlot *row = dp_table_blank(&r->table);
+	int natts = RelationGetDescr(r->table.rel)->natts;
 
-	ExecClearTuple(r->written);
-	memcpy(r->written->tts_values, values, sizeof(Datum) * natts);
+	memcpy(row->tts_values, values, sizeof(Datum) * natts);
 	if (nulls == NULL)
-		memset(r->written->tts_isnull, 0, sizeof(bool) * natts);
+		memset(row->tts_isnull, 0, sizeof(bool) * natts);
 	else
-		memcpy(r->written->tts_isnull, nulls, sizeof(bool) * natts);
-	r->written->tts_tableOid = RelationGetRelid(r->rel);
-	ExecStoreVirtualTuple(r->written);
+		memcpy(row->tts_isnull, nulls, sizeof(bool) * natts);
 }
 
 /* Spaces */
@@ -630,6 +480,7 @@ space_table(DpKvSpace *space, DpKvTable table)
 	Relation rel;
 	List *indexes;
 	ListCell *lc;
+	Oid primary;
 	int i;
 
 	if (!OidIsValid(relid))
@@ -664,13 +515,13 @@ space_table(DpKvSpace *space, DpKvTable table)
 
 	space->tables[table] = relid;
 	indexes = RelationGetIndexList(rel);
-	space->primary[table] = rel->rd_pkindex;
+	primary = rel->rd_pkindex;
 	if (table == KV_SCORES)
 		space->order = InvalidOid;
 	foreach(lc, indexes)
 	{
 		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
-		bool is_primary = lfirst_oid(lc) == space->primary[table];
+		bool is_primary = lfirst_oid(lc) == primary;
 		int nkeys = table == KV_KEYS ? 1 : table == KV_COUNTS ? 5 : 2;
 		bool fits = index->rd_index->indisvalid && index->rd_index->indisready;
 
@@ -696,7 +547,7 @@ space_table(DpKvSpace *space, DpKvTable table)
 		index_close(index, NoLock);
 	}
 	list_free(indexes);
-	if (!OidIsValid(space->primary[table]) || (table == KV_SCORES && !OidIsValid(space->order)))
+	if (!OidIsValid(primary) || (table == KV_SCORES && !OidIsValid(space->order)))
 		no_space(space->name, table_names[table]);
 	table_close(rel, NoLock);
 }
@@ -725,9 +576,6 @@ ops_find(Oid index)
 	fmgr_info_cxt(F_TEXTEQ, &ops.text_eq, TopMemoryContext);
 	fmgr_info_cxt(F_INT2EQ, &ops.int2_eq, TopMemoryContext);
 	fmgr_info_cxt(F_INT8EQ, &ops.int8_eq, TopMemoryContext);
-	fmgr_info_cxt(get_opcode(get_opfamily_member(rel->rd_opfamily[1], value, value,
-												 BTEqualStrategyNumber)),
-				  &ops.value_eq, TopMemoryContext);
 	fmgr_info_cxt(get_opfamily_proc(rel->rd_opfamily[1], value, value, BTORDER_PROC),
 				  &ops.value_cmp, TopMemoryContext);
 	ops.value = value;
