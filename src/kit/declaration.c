@@ -930,6 +930,29 @@ dp_require_own_sides(DpDecl *decl)
 		different_owners(decl->target, side);
 }
 
+Oid
+dp_require_side(DpDecl *decl, const char *pair)
+{
+	Oid side = pair != NULL ? dp_pair_side(pair, decl->target) : InvalidOid;
+
+	if (OidIsValid(side))
+		return side;
+	dp_require_own_sides(decl);
+	dp_side_is_missing(decl);
+}
+
+void
+dp_side_is_missing(DpDecl *decl)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
+				dp_relation_name(decl->target)),
+		 errhint(
+			 "Restore the table, or create an empty one with pattern_repair(). If data are lost, it needs accept_loss => true.")));
+}
+
 /* Looks at all triggers, of tables of the same owner as relid or of others. */
 static Oid
 pair_scan(const char *pair, bool main, Oid relid, bool foreign)

@@ -145,6 +145,13 @@ extern void dp_pair_require_owner(const char *pair, bool main, Oid relid);
 extern Oid dp_foreign_side(DpDecl *decl);
 extern void dp_require_own_sides(DpDecl *decl);
 
+/*
+ * Returns the side of a pair of this declaration.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it
+ * is missing; the other function raises that only.
+ */
+extern Oid dp_require_side(DpDecl *decl, const char *pair);
+extern void dp_side_is_missing(DpDecl *decl) pg_attribute_noreturn();
+
 /* True if options have this option with that type; sets *value. */
 extern bool
 dp_option_value(struct varlena *options, const char *option, uint8 type, DpValue *value);

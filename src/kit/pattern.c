@@ -193,13 +193,7 @@ require_sides(DpDecl *decl)
 		empty = SPI_processed == 0;
 		SPI_finish();
 		if (!empty)
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
-						dp_relation_name(decl->target)),
-				 errdetail("Its contents cannot be recomputed from the documents."),
-				 errhint("Restore the table, or call pattern_repair() with accept_loss => true.")));
+			dp_side_is_missing(decl);
 	}
 }
 

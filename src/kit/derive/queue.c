@@ -425,14 +425,7 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 			return;
 		}
 	}
-	found = dp_pair_side(pair, decl->target);
-	if (!OidIsValid(found))
-		dp_require_own_sides(decl);
-	if (!OidIsValid(found))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
-							   decl->pattern, decl->name, dp_relation_name(decl->target)),
-						errhint("Create it again with pattern_repair().")));
+	found = dp_require_side(decl, pair);
 	memset(table, 0, sizeof(QueueTable));
 	strcpy(table->pair, pair);
 	table->main = decl->target;

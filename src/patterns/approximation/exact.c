@@ -338,20 +338,7 @@ static Oid
 shards_table(DpApproximation *a)
 {
 	if (!OidIsValid(a->side))
-	{
-		/* a restore may have created it since */
-		a->side = dp_pair_side(dp_decl_text(a->decl, "pair"), a->decl->target);
-	}
-	if (!OidIsValid(a->side))
-		dp_require_own_sides(a->decl);
-	if (!OidIsValid(a->side))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the shards of the approximation pattern \"%s\" on table %s are missing",
-					a->decl->name, dp_relation_name(a->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its shards too; pattern_repair() with accept_loss => true creates an empty table of shards.")));
+		a->side = dp_require_side(a->decl, dp_decl_text(a->decl, "pair"));
 	return a->side;
 }
 

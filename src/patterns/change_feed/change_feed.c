@@ -192,17 +192,7 @@ dp_change_feed_table(DpChangeFeed *f)
 
 	if (likely(OidIsValid(f->side)))
 		return f->side;
-	side = dp_pair_side(f->pair, f->decl->target);
-	if (!OidIsValid(side))
-		dp_require_own_sides(f->decl);
-	if (!OidIsValid(side))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name,
-					dp_relation_name(f->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true creates an empty one.")));
+	side = dp_require_side(f->decl, f->pair);
 	sequences = getOwnedSequences(side);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{

@@ -174,23 +174,13 @@ store_kind(const DpOutlier *o)
 	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
 }
 
-/* Returns the store with its table. Raises UNDEFINED_TABLE if that is missing. */
+/* Returns the store with its table. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if that is missing. */
 static const DpOutlierStore *
 store_of(DpOutlier *o)
 {
 	if (likely(OidIsValid(o->side)))
 		return store_kind(o);
-	o->side = dp_pair_side(o->pair, o->decl->target);
-	if (!OidIsValid(o->side))
-		dp_require_own_sides(o->decl);
-	if (!OidIsValid(o->side))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
-					o->decl->name, dp_relation_name(o->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start without extras. The table and its extras must have the same owner.")));
+	o->side = dp_require_side(o->decl, o->pair);
 	PG_TRY();
 	{
 		store_kind(o)->verify(o);

@@ -67,21 +67,8 @@ static void moves_finish(DpPreallocated *p);
 static Oid
 claims_table(DpPreallocated *p)
 {
-	if (!OidIsValid(p->side) && p->pair != NULL)
-	{
-		/* a restore may have created it since */
-		p->side = dp_pair_side(p->pair, p->decl->target);
-	}
 	if (!OidIsValid(p->side))
-		dp_require_own_sides(p->decl);
-	if (!OidIsValid(p->side))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
-					p->decl->name, dp_relation_name(p->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true creates an empty table of claims.")));
+		p->side = dp_require_side(p->decl, p->pair);
 	return p->side;
 }
 

@@ -169,8 +169,8 @@ cold_of(DpDecl *decl)
 }
 
 /*
- * Returns the side table. Raises UNDEFINED_TABLE if it is missing and DATATYPE_MISMATCH if it is
- * another table: a user may create its triggers.
+ * Returns the side table. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing and
+ * DATATYPE_MISMATCH if it is another table: a user may create its triggers.
  */
 static Oid
 side_of(Cold *c)
@@ -180,17 +180,7 @@ side_of(Cold *c)
 
 	if (likely(OidIsValid(c->side)))
 		return c->side;
-	side = dp_pair_side(c->pair, c->decl->target);
-	if (!OidIsValid(side))
-		dp_require_own_sides(c->decl);
-	if (!OidIsValid(side))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",
-					c->decl->name, dp_relation_name(c->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start without them. The table and its cold fields must have the same owner.")));
+	side = dp_require_side(c->decl, c->pair);
 	for (i = -1; i < c->decl->nkeys; i++)
 	{
 		StringInfoData name;

@@ -315,17 +315,8 @@ dp_versioning_require(DpVersioning *v)
 
 	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
 		return;
-	revisions = dp_pair_side(v->pair, v->decl->target);
-	changes = dp_pair_side(v->second_pair, v->decl->target);
-	if (!OidIsValid(revisions) || !OidIsValid(changes))
-		dp_require_own_sides(v->decl);
-	if (!OidIsValid(revisions) || !OidIsValid(changes))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
-			 errhint(
-				 "If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins a new history.")));
+	revisions = dp_require_side(v->decl, v->pair);
+	changes = dp_require_side(v->decl, v->second_pair);
 	read_tables(v, revisions, changes);
 
 	/* an error has left it as if it had not been called */
