@@ -23,6 +23,7 @@
 #include "bson/reader.h"
 #include "kit/anchor.h"
 #include "kit/declaration.h"
+#include "kit/trigger.h"
 
 #define ANCHOR "anchor"
 #define FUNCTION "pattern_anchor_trigger"
@@ -42,10 +43,7 @@ DP_FUNCTION(dp_pattern_anchor_trigger);
 Datum
 dp_pattern_anchor_trigger(PG_FUNCTION_ARGS)
 {
-	if (!CALLED_AS_TRIGGER(fcinfo) || ((TriggerData *) fcinfo->context)->tg_trigger->tgnargs != 3)
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("trigger function \"" FUNCTION
-							   "\" must be called by a trigger of a pattern")));
+	(void) dp_trigger_require(fcinfo, "<pattern>_enable", DP_BEFORE_STATEMENT(DP_UPDATE), 3);
 	return PointerGetDatum(NULL);
 }
 

@@ -77,12 +77,9 @@ static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static Oid declared_on(Oid relid, bool isclone);
-static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
 static Oid pair_scan(const char *pair, bool main, Oid relid, bool foreign);
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static Oid relation_owner(Oid relid);
-
-#define FUNCTION_SUFFIX "_trigger"
 
 /*
  * So often declarations are read at once that change while they are; then as they are and again
@@ -254,38 +251,11 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 DpDecl *
 dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
 {
-	return decl_of_trigger(fcinfo, pattern, false);
-}
-
-DpDecl *
-dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
-{
-	return decl_of_trigger(fcinfo, pattern, true);
-}
-
-DpDecl *
-dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern)
-{
-	return decl_of_trigger(fcinfo, pattern,
-						   CALLED_AS_TRIGGER(fcinfo) &&
-							   !TRIGGER_FIRED_FOR_ROW(((TriggerData *) fcinfo->context)->tg_event));
-}
-
-/* Both: missing_ok is what to do when the trigger belongs to no declaration. */
-static DpDecl *
-decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
-{
 	TriggerCache *cache = fcinfo->flinfo->fn_extra;
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	const char *argument;
 	bool is_main;
 	ListCell *lc;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("trigger function \"%s" FUNCTION_SUFFIX
-							   "\" must be called by a trigger of the %s pattern",
-							   pattern, pattern)));
 
 	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
 	if (likely(cache != NULL && cache->generation == generation))
@@ -310,17 +280,7 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 			return decl;
 		}
 	}
-
-	if (missing_ok)
-		return NULL;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_UNDEFINED_OBJECT),
-		 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
-				trigdata->tg_trigger->tgname, pattern,
-				dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
-		 errhint(
-			 "A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
+	return NULL;
 }
 
 TriggerDesc *

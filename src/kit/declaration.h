@@ -89,17 +89,8 @@ extern DpDecl *dp_decl_of_table(Oid relid, const char *pattern, const char *name
  */
 extern DpDecl *dp_decl_find(Oid relid, const char *pattern, const char *name);
 
-/* The declaration of the called trigger, cached after the first row. */
+/* The declaration of the called trigger, cached after the first row, or NULL: see trigger.h. */
 extern DpDecl *dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern);
-
-/*
- * Does the same, but returns NULL if there is no declaration: for triggers that may remain on a
- * former partition.
- */
-extern DpDecl *dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern);
-
-/* Calls one or the other: only statement-level triggers may remain. */
-extern DpDecl *dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern);
 
 /*
  * The triggers of a relation, copied to the current context; an empty list if there are none, not

@@ -44,6 +44,7 @@
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 
 static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 						int nextra, Oid *types, Datum *values, bool read_only);
@@ -294,16 +295,10 @@ DP_FUNCTION(dp_pattern_guard_trigger);
 Datum
 dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid relid;
+	TriggerData *trigdata =
+		dp_trigger_require(fcinfo, "<pattern>_enable", DP_BEFORE_STATEMENT(DP_ANY), 3);
+	Oid relid = RelationGetRelid(trigdata->tg_relation);
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "trigger function \"pattern_guard_trigger\" must be called by a trigger of a pattern")));
-	relid = RelationGetRelid(trigdata->tg_relation);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
 		!IsLogicalWorker() &&
 		(dp_maintain ||

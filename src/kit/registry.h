@@ -21,7 +21,8 @@ struct DpViewMethods;
 /* All members but the name are optional. */
 typedef struct DpPattern
 {
-	const char *name; /* its trigger function is <name>_trigger */
+	const char *name;    /* its trigger function is <name>_trigger */
+	const char *creator; /* the function that creates its triggers, unless it is <name>_enable */
 
 	/* Defines settings and registers callbacks when the library is loaded. */
 	void (*init)(void);

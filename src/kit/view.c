@@ -34,6 +34,7 @@
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "kit/view.h"
 
 static const char plan_visible;
@@ -48,7 +49,6 @@ static const char plan_visible;
 
 static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
 static void view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
-static struct varlena *view_document(DpView *w, HeapTuple tuple, TupleDesc desc);
 static HeapTuple whole_insert(DpView *w, TriggerData *trigdata);
 static HeapTuple inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc);
 static HeapTuple whole_update(DpView *w, TriggerData *trigdata);
@@ -127,6 +127,7 @@ DP_FUNCTION(dp_pattern_whole_trigger);
 Datum
 dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
 {
+	(void) dp_trigger_require(fcinfo, "<pattern>_enable", DP_INSTEAD_OF(DP_WRITE), 0);
 	return dp_view_trigger(fcinfo, &dp_whole_view);
 }
 
@@ -137,10 +138,6 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 	DpView w;
 	HeapTuple result;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("trigger function must be called by a trigger of a %s view",
-							   methods->label)));
 	SPI_connect();
 	/* keeps the declarations unchanged */
 	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs,
@@ -329,8 +326,8 @@ whole_update(DpView *w, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	DpDecl *decl = w->decl;
-	struct varlena *old_whole = view_document(w, trigdata->tg_trigtuple, desc);
-	struct varlena *new_whole = view_document(w, trigdata->tg_newtuple, desc);
+	struct varlena *old_whole = dp_tuple_bson(trigdata->tg_trigtuple, desc, w->doc_column + 1);
+	struct varlena *new_whole = dp_tuple_bson(trigdata->tg_newtuple, desc, w->doc_column + 1);
 	struct varlena *current;
 	struct varlena *new_doc;
 	DpKey key;
@@ -542,16 +539,6 @@ view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
 				key->values[i] = heap_getattr(tuple, j + 1, desc, &isnull);
 		}
 	}
-}
-
-/* The document of a row of the view, or NULL. */
-static struct varlena *
-view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, w->doc_column + 1, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
 /* True if any pattern has split the document. */

@@ -68,7 +68,7 @@ typedef struct DpView
 extern bool dp_view_read(Relation view, const DpViewMethods *methods, char **args,
 						 LOCKMODE lockmode, DpView *v);
 
-/* The trigger function of such a view. */
+/* The trigger function of such a view, after dp_trigger_require(). */
 extern Datum dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods);
 
 /* The views <table>_whole. */

@@ -37,6 +37,7 @@
 #include "kit/note.h"
 #include "kit/rows/lookup.h"
 #include "kit/statement.h"
+#include "kit/trigger.h"
 
 /* Old and new rows of one event */
 typedef struct Event
@@ -113,7 +114,9 @@ static HTAB *feeds_table = NULL;
 
 static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
-static void note_collect(Note *note, TriggerData *trigdata);
+static DpChanges *changes_of_trigger(const TriggerData *trigdata);
+static void changes_handle(DpChanges *changes);
+static void note_collect(Note *note, const TriggerData *trigdata);
 static DpChanges *changes_make(Oid relid, Oid table);
 static void changes_open(DpChanges *changes);
 static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
@@ -125,25 +128,31 @@ static void feeds_of(Oid source, List **feeds);
 static DpDecl *decl_of_pair(Oid relid, const char *pair);
 static void changes_end(DpChanges *changes);
 
-/* Records, collects, or returns the changes. */
-DpChanges *
-dp_changes_of_trigger(FunctionCallInfo fcinfo)
+Datum
+dp_changes_trigger(FunctionCallInfo fcinfo, const char *pattern)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid relid;
-	int event;
-	DpStatement statement;
+	DpChanges *changes =
+		changes_of_trigger(dp_trigger_require(fcinfo, pattern,
+											  DP_BEFORE_STATEMENT(DP_ANY) | DP_AFTER_ROW(DP_WRITE) |
+												  DP_AFTER_STATEMENT(DP_ANY),
+											  1));
+
+	if (changes != NULL)
+		changes_handle(changes);
+	return PointerGetDatum(NULL);
+}
+
+/* Records, collects, or returns the changes; NULL: nothing to handle, not yet or no longer. */
+static DpChanges *
+changes_of_trigger(const TriggerData *trigdata)
+{
+	Oid relid = RelationGetRelid(trigdata->tg_relation);
+	int event = EVENT_OF(trigdata->tg_event);
+	DpStatement statement = dp_statement_now();
 	Note *note;
 	DpChanges *changes;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("changes of a source must be read by its triggers")));
-	relid = RelationGetRelid(trigdata->tg_relation);
 	dp_note_watch(relid);
-	event = EVENT_OF(trigdata->tg_event);
-	statement = dp_statement_now();
-
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 	{
 		note = note_find(relid, &statement, 0);
@@ -407,7 +416,7 @@ dp_changed_wholly(Oid relid, bool emptied)
 
 	changes->wholly = true;
 	changes->emptied = emptied && relid == table;
-	dp_changes_handle(changes);
+	changes_handle(changes);
 }
 
 void
@@ -434,7 +443,7 @@ dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 		changes->partition = NULL;
 		changes->wholly = true;
 	}
-	dp_changes_handle(changes);
+	changes_handle(changes);
 }
 
 bool
@@ -443,8 +452,8 @@ dp_changes_doubtful(const DpChanges *changes)
 	return changes->doubtful;
 }
 
-void
-dp_changes_handle(DpChanges *changes)
+static void
+changes_handle(DpChanges *changes)
 {
 	Relation partition = changes->partition;
 	Telling *telling;
@@ -504,7 +513,7 @@ note_begin(Oid relid)
  * ends, and are deleted when they have been handled.
  */
 static void
-note_collect(Note *note, TriggerData *trigdata)
+note_collect(Note *note, const TriggerData *trigdata)
 {
 	int event = EVENT_OF(trigdata->tg_event);
 	Event *rows = &note->events[event];

@@ -7,14 +7,7 @@
  * rows.  The last trigger handles all changes at once, for all declarations with this source, so
  * that locks are taken in one order; the other triggers do nothing more.
  *
- * A trigger function on a source begins with
- *
- *		DpChanges  *changes = dp_changes_of_trigger(fcinfo);
- *
- *		if (changes == NULL)
- *			return PointerGetDatum(NULL);
- *		while (dp_changes_next(changes, &change))
- *			...
+ * A trigger function on a source returns dp_changes_trigger().
  *
  * The SQL function _derive_source_triggers() creates these statement-level triggers on the table
  * and on each of its partitions:
@@ -55,11 +48,11 @@ typedef struct DpChange
 } DpChange;
 
 /*
- * Called first by each trigger.  Returns NULL if there is nothing to handle, not yet or no longer.
- * Otherwise the caller handles the changes for all declarations of the table.  Raises
- * E_R_I_E_TRIGGER_PROTOCOL_VIOLATED for other callers.
+ * The trigger function on a source.  The last AFTER trigger of a statement passes its changes to
+ * dp_derive_changes() and to the patterns' handlers (changes in registry.h).  Each handler looks
+ * after its own declarations, as the current user, and reads the changes by dp_changes_next().
  */
-extern DpChanges *dp_changes_of_trigger(FunctionCallInfo fcinfo);
+extern Datum dp_changes_trigger(FunctionCallInfo fcinfo, const char *pattern);
 
 /* The table that declarations name; never a partition. */
 extern Oid dp_changes_table(const DpChanges *changes);
@@ -115,13 +108,6 @@ typedef struct DpFeed
 } DpFeed;
 
 extern List *dp_feeds(Oid relid);
-
-/*
- * Passes changes to dp_derive_changes() and to the patterns' handlers (changes in registry.h), and
- * ends reading them.  Each handler looks after its own declarations, as the current user, and calls
- * dp_changes_next() as triggers do.
- */
-extern void dp_changes_handle(DpChanges *changes);
 
 /* Recomputes everything derived from the table; emptied: it has no rows now. */
 extern void dp_changed_wholly(Oid relid, bool emptied);

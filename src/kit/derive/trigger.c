@@ -21,6 +21,7 @@
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
+#include "kit/trigger.h"
 
 /*
  * A group that was recomputed during a statement on its source whose rows had not been taken yet:
@@ -55,7 +56,6 @@ static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigd
 static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after,
 						 TupleDesc desc, struct varlena *old_doc, struct varlena *new_doc);
-static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
 static void changes_derive(DpChanges *changes);
 static void change_take(DpDerive *run, List *derivations, const DpChange *change);
 static void derive_mark_read(DpDerive *run, Oid source);
@@ -67,75 +67,45 @@ Datum
 dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	bool row;
-	bool begins;
+	bool begins = fcinfo->flinfo->fn_extra == NULL;
 	DpDecl *decl;
 	List *keys;
 	List *strange;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg("trigger function \"%s_trigger\" must be called by a trigger of the %s pattern",
-					pattern->name, pattern->name)));
+	if (pattern->derive->main_on_source ||
+		(CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 3))
+		return dp_changes_trigger(fcinfo, pattern->name);
 
-	if (pattern->derive->main_on_source || trigdata->tg_trigger->tgnargs == 3)
-	{
-		DpChanges *changes = dp_changes_of_trigger(fcinfo);
-
-		if (changes != NULL)
-			dp_changes_handle(changes);
-		return PointerGetDatum(NULL);
-	}
-
-	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	begins = row && fcinfo->flinfo->fn_extra == NULL;
-	if (begins && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = row ? dp_decl_of_trigger(fcinfo, pattern->name)
-			   : dp_decl_of_trigger_if(fcinfo, pattern->name);
+	decl = dp_trigger_enter(fcinfo, pattern->name,
+							DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_DELETE) |
+								DP_AFTER_STATEMENT(DP_ANY));
 	if (decl == NULL)
-		return PointerGetDatum(NULL); /* such a trigger remains when a partition is detached */
-	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
-		dp_derivation(decl)->pair != NULL)
-		dp_pair_require_owner(dp_derivation(decl)->pair, false, decl->target);
-
-	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
-		TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+		return dp_trigger_pass(fcinfo);
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
+		DpDerivation *d = dp_derivation(decl);
 		TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 
-		target_gone(dp_derivation(decl), decl, trigdata->tg_trigtuple, desc,
-					tuple_document(decl, trigdata->tg_trigtuple, desc));
+		if (begins && !OidIsValid(d->source) && d->pair != NULL)
+			dp_pair_require_owner(d->pair, false, decl->target);
+		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			return PointerGetDatum(target_before(d, decl, trigdata));
+		target_gone(d, decl, trigdata->tg_trigtuple, desc,
+					dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return PointerGetDatum(NULL);
-	}
-	if (row)
-	{
-		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-			TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg(
-					 "trigger function \"%s_trigger\" must be called by a trigger that %s_enable() created",
-					 pattern->name, pattern->name)));
-		return PointerGetDatum(target_before(dp_derivation(decl), decl, trigdata));
 	}
 
 	/* the first statement-level trigger of the target handles the rows for all derivations */
 	strange = dp_collected(decl->target, &strange_rows);
 	keys = dp_collected(decl->target, &late_rows);
-	if (keys != NIL && dp_decl_maintained(decl))
+	if (keys != NIL)
 	{
 		if (strange != NIL)
 			dp_derive_take_over(decl->target, strange);
 		dp_derive_late(decl->target, keys);
 	}
 	keys = dp_collected(decl->target, &gone_groups);
-	if (keys != NIL && dp_decl_maintained(decl))
+	if (keys != NIL)
 		gone_make(decl->target, keys);
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		target_truncated(decl->target);
@@ -325,8 +295,7 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 	DpKey key;
 	DpValue link;
 
-	if (!d->create_missing || d->guarded || !dp_decl_maintained(decl) ||
-		dp_marked_derived(decl->target, NULL))
+	if (!d->create_missing || d->guarded || dp_marked_derived(decl->target, NULL))
 		return;
 	if (d->link == NULL)
 	{
@@ -409,7 +378,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	bool update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	struct varlena *written;
 	struct varlena *before = NULL;
 	struct varlena *after;
@@ -417,14 +386,12 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	bool strange;
 	bool moved;
 
-	if (!dp_decl_maintained(decl))
-		return tuple;
-	after = tuple_document(decl, tuple, desc);
+	after = dp_tuple_document(decl, tuple, desc);
 	if (after == NULL)
 	{
 		if (update && d->link != NULL)
 			target_gone(d, decl, trigdata->tg_trigtuple, desc,
-						tuple_document(decl, trigdata->tg_trigtuple, desc));
+						dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return tuple;
 	}
 
@@ -440,7 +407,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	{
 		/* without an old document, the new one counts as inserted */
 		if (update)
-			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
+			before = dp_tuple_document(decl, trigdata->tg_trigtuple, desc);
 		strange = d->methods->strange != NULL && OidIsValid(d->source) &&
 				  d->methods->strange(d, before, after);
 		result =
@@ -461,15 +428,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 				dp_collect(decl->target, &strange_rows, strange_row(decl, value, before == NULL));
 		}
 	}
-	if (result != after)
-	{
-		int attnum = decl->doc_attnum;
-		Datum value = PointerGetDatum(result);
-		bool isnull = false;
-
-		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
-	}
-	return tuple;
+	return result == after ? tuple : dp_tuple_with_document(decl, tuple, desc, result);
 }
 
 /* The collected value for a row with new user data: [name, key, inserted]. */
@@ -509,14 +468,4 @@ link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, T
 	had = dp_path_find(DP_DOC_DATA(old_doc), DP_DOC_SIZE(old_doc), d->link, &old_link);
 	has = dp_path_find(DP_DOC_DATA(new_doc), DP_DOC_SIZE(new_doc), d->link, &new_link);
 	return had != has || (had && dp_value_compare(&old_link, &new_link) != 0);
-}
-
-/* A row's document, detoasted; NULL for a null. */
-static struct varlena *
-tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }

@@ -27,6 +27,7 @@
 #include "bson/reader.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/approximation/approximation.h"
 
 static void read_threshold(DpApproximation *a, const char *text);
@@ -46,31 +47,17 @@ Datum
 dp_approximation_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "approximation",
+									DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_ANY));
 	DpApproximation *a;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_any_trigger(fcinfo, "approximation");
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
+		return dp_trigger_pass(fcinfo);
 	a = dp_approximation(decl);
-
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"approximation_trigger\" is called by triggers that approximation_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(approximation_before(a, trigdata));
-
-	if (a->form == DP_APPROXIMATION_SHARDS && dp_decl_maintained(decl))
+	if (a->form == DP_APPROXIMATION_SHARDS)
 	{
 		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 			dp_approximation_shards_after(a, trigdata);
@@ -216,8 +203,6 @@ approximation_before(DpApproximation *a, TriggerData *trigdata)
 		if (new_null || (!old_null && datum_image_eq(was, is, false, -1)))
 			return tuple;
 	}
-	if (!dp_decl_maintained(a->decl))
-		return tuple;
 	after = row_document(a, tuple, desc);
 	if (after == NULL)
 		return tuple;

@@ -30,6 +30,7 @@
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/view.h"
+#include "kit/trigger.h"
 #include "patterns/attribute/attribute.h"
 
 #define PATTERN "attribute"
@@ -46,24 +47,11 @@ DP_FUNCTION(dp_attribute_trigger);
 Datum
 dp_attribute_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN, DP_BEFORE_ROW(DP_INSERT | DP_UPDATE));
 
-	if (CALLED_AS_TRIGGER(fcinfo) &&
-		(!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event)))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"attribute_trigger\" is called by triggers that attribute_enable() makes only")));
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_trigger(fcinfo, PATTERN);
-	return PointerGetDatum(attribute_before(attribute_of(decl), trigdata));
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	return PointerGetDatum(attribute_before(attribute_of(decl), (TriggerData *) fcinfo->context));
 }
 
 /* The row to be written, packed. */
@@ -89,8 +77,6 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 		if (!was_null && datum_image_eq(was, value, false, -1))
 			return tuple;
 	}
-	if (!dp_decl_maintained(a->decl))
-		return tuple;
 	doc = PG_DETOAST_DATUM_PACKED(value);
 	packed = dp_attribute_settled(a->form, doc);
 	if (a->form->is_unique)
@@ -341,6 +327,7 @@ const DpPattern dp_attribute_pattern = { .name = PATTERN,
 Datum
 dp_attribute_wide_trigger(PG_FUNCTION_ARGS)
 {
+	(void) dp_trigger_require(fcinfo, PATTERN, DP_INSTEAD_OF(DP_WRITE), 0);
 	return dp_view_trigger(fcinfo, &wide_view);
 }
 

@@ -25,6 +25,7 @@
 #include "utils/tuplestore.h"
 
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/bucket/scan.h"
 
 static CreateStmt *parse_columns(const char *text);
@@ -71,12 +72,7 @@ DP_FUNCTION(dp_bucket_trigger);
 Datum
 dp_bucket_trigger(PG_FUNCTION_ARGS)
 {
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"bucket_trigger\" is called by triggers of the bucket pattern only")));
+	(void) dp_trigger_require(fcinfo, "bucket", DP_BEFORE_STATEMENT(DP_UPDATE), 1);
 	return PointerGetDatum(NULL);
 }
 

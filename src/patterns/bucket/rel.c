@@ -79,6 +79,7 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_bucket_pattern = { .name = "bucket",
+									  .creator = "bucket_create",
 									  .views = "buckets",
 									  .options = options,
 									  .creates_table = true,

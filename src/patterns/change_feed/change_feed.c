@@ -41,6 +41,7 @@
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/change_feed/change_feed.h"
 
 #define PATTERN "change_feed"
@@ -131,27 +132,12 @@ Datum
 dp_change_feed_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
-	bool row;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN,
+									DP_AFTER_ROW(DP_WRITE) | DP_BEFORE_STATEMENT(DP_TRUNCATE));
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(NULL);
-	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
-	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		row != TRIGGER_FIRED_AFTER(trigdata->tg_event) ||
-		(!row && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"change_feed_trigger\" is called by triggers that change_feed_enable() makes only")));
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(NULL);
-	if (row)
+		return dp_trigger_pass(fcinfo);
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		feed_row(dp_change_feed(decl), trigdata);
 	else
 		feed_truncate(dp_change_feed(decl), trigdata);

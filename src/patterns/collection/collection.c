@@ -25,6 +25,7 @@
 #include "bson/compare.h"
 #include "bson/objectid.h"
 #include "bson/reader.h"
+#include "kit/trigger.h"
 
 #define ID_NAME "_id"
 #define ID_NAME_LEN 3
@@ -40,7 +41,8 @@ DP_FUNCTION(dp_collection_set_id);
 Datum
 dp_collection_set_id(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TriggerData *trigger =
+		dp_trigger_require(fcinfo, "collection_create", DP_BEFORE_ROW(DP_INSERT | DP_UPDATE), 0);
 	TupleDesc desc;
 	HeapTuple tuple;
 	bool is_update;
@@ -53,18 +55,8 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 	DpValue id, column;
 	uint8 fresh[DP_OBJECTID_SIZE];
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s\" was not called by the trigger manager",
-							   "collection_set_id")));
-	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event)))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s\" must be fired before insert or update for each row",
-							   "collection_set_id")));
-
 	is_update = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
-	tuple = is_update ? trigger->tg_newtuple : trigger->tg_trigtuple;
+	tuple = dp_trigger_row(trigger);
 	desc = RelationGetDescr(trigger->tg_relation);
 	find_columns(trigger->tg_relation, &cols[0], &cols[1]);
 

@@ -23,6 +23,7 @@
 #include "bson/cast.h"
 #include "bson/compare.h"
 #include "kit/declaration.h"
+#include "kit/trigger.h"
 #include "patterns/kv/kv.h"
 
 /* A row of keys */
@@ -805,12 +806,8 @@ DP_FUNCTION(dp_kv_trigger);
 Datum
 dp_kv_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	TriggerData *trigdata = dp_trigger_require(fcinfo, "kv", DP_BEFORE_STATEMENT(DP_ANY), 1);
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"kv_trigger\" is called by triggers of key-value spaces only")));
 	if (!IsLogicalWorker() &&
 		(dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner)))
 		ereport(ERROR,

@@ -38,6 +38,7 @@
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/kv/kv.h"
 
 /* Options of a declaration */
@@ -74,11 +75,13 @@ static const DpOption board_options[] = {
 };
 
 const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard",
+											  .creator = "kv_leaderboard",
 											  .options = board_options,
 											  .depend = leaderboard_depend,
 											  .partition = leaderboard_partition,
 											  .schema_renamed = leaderboard_schema_renamed };
 const DpPattern dp_kv_pattern = { .name = "kv",
+								  .creator = "kv_create",
 								  .init = dp_kv_init,
 								  .options = (const DpOption[]){ { NULL } },
 								  .creates_table = true };
@@ -89,18 +92,16 @@ Datum
 dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "kv_leaderboard",
+									DP_AFTER_ROW(DP_WRITE) | DP_BEFORE_STATEMENT(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_TRUNCATE));
 	Leaderboard *b;
 	MemoryContext context;
 	MemoryContext old;
 	DpActing saved;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(NULL);
-	decl = dp_decl_of_trigger(fcinfo, "kv_leaderboard");
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(NULL);
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
 	b = leaderboard(decl);
 	if (!OidIsValid(kv_board_keys(decl->options)))
 		ereport(

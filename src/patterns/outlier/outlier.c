@@ -41,6 +41,7 @@
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/outlier/outlier.h"
 
 static const char collected_links;
@@ -72,37 +73,20 @@ Datum
 dp_outlier_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "outlier",
+									DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_ANY));
 	DpOutlier *o;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_any_trigger(fcinfo, "outlier");
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
+		return dp_trigger_pass(fcinfo);
 	o = dp_outlier(decl);
-
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"outlier_trigger\" is called by triggers that outlier_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(outlier_before(o, trigdata));
-
-	if (dp_decl_maintained(decl))
-	{
-		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-			outlier_after(o, trigdata);
-		else
-			outlier_statement(o, trigdata);
-	}
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		outlier_after(o, trigdata);
+	else
+		outlier_statement(o, trigdata);
 	return PointerGetDatum(NULL);
 }
 
@@ -172,46 +156,25 @@ Datum
 dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl *decl = dp_trigger_enter_side(fcinfo, "outlier",
+										 DP_AFTER_ROW(DP_WRITE) | DP_AFTER_STATEMENT(DP_ANY));
 	Oid relid;
-	Oid base;
-	const char *name;
 	DpOutlier *o;
 	ListCell *lc;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
-		!TRIGGER_FIRED_AFTER(trigdata->tg_event))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"outlier_link_trigger\" is called by triggers of the outlier pattern only")));
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
 	relid = RelationGetRelid(trigdata->tg_relation);
-	name = trigdata->tg_trigger->tgargs[2];
-	if (dp_marked(relid, name) != DP_MARK_NONE)
+	if (dp_marked(relid, decl->name) != DP_MARK_NONE)
 		return PointerGetDatum(NULL);
-
-	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
-	if (OidIsValid(base))
-	{
-		/* locked like any writer, so that the declaration stays until the end */
-		LockRelationOid(base, RowExclusiveLock);
-		base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
-	}
-	if (!OidIsValid(base))
-	{
-		dp_pair_require_owner(trigdata->tg_trigger->tgargs[1], true, relid);
-		return PointerGetDatum(NULL); /* the collection was restored alone */
-	}
-	o = dp_outlier(dp_decl_find(base, "outlier", name));
+	o = dp_outlier(decl);
 	if (o->link == NULL)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(
 				 "the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
-				 name, dp_relation_name(base))));
-	if (!dp_decl_maintained(o->decl))
-		return PointerGetDatum(NULL);
+				 decl->name, dp_relation_name(decl->target))));
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
@@ -260,7 +223,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 							dp_relation_name(relid)),
 					 errdetail(
 						 "Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
-						 o->link, name, dp_relation_name(base))));
+						 o->link, decl->name, dp_relation_name(decl->target))));
 			continue;
 		}
 		/* the collection's primary key does not cover elements in documents */
@@ -270,7 +233,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
 					 errmsg("a document in table %s already has an element with this _id",
-							dp_relation_name(base)),
+							dp_relation_name(decl->target)),
 					 errdetail("Key %s has it in field \"%s\".", dp_key_to_text(o->decl, &key),
 							   dp_decl_text(o->decl, "field"))));
 	}
@@ -296,8 +259,6 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 	uint32 n = 0;
 	bool lost = false;
 
-	if (!dp_decl_maintained(o->decl))
-		return tuple;
 	switch (dp_marked(o->decl->target, o->decl->name))
 	{
 		case DP_MARK_NONE:

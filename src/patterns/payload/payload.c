@@ -29,6 +29,7 @@
 #include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "mql/collection_split.h"
 #include "patterns/payload/payload.h"
 
@@ -52,6 +53,7 @@ Datum
 dp_payload_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN, DP_BEFORE_ROW(DP_INSERT | DP_UPDATE));
 	DpPayload *p;
 	TupleDesc desc;
 	HeapTuple tuple;
@@ -62,25 +64,13 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 	bool isnull;
 	Datum value;
 
-	if (CALLED_AS_TRIGGER(fcinfo) &&
-		(!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event)))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"payload_trigger\" is called by triggers that payload_enable() makes only")));
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	p = payload_of(dp_decl_of_trigger(fcinfo, PATTERN));
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	p = payload_of(decl);
 
 	desc = RelationGetDescr(trigdata->tg_relation);
 	attnum = p->decl->doc_attnum;
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-														: trigdata->tg_trigtuple;
+	tuple = dp_trigger_row(trigdata);
 	value = heap_getattr(tuple, attnum, desc, &isnull);
 	if (isnull)
 		return PointerGetDatum(tuple);
@@ -93,8 +83,6 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		if (!was_null && datum_image_eq(was, value, false, -1))
 			return PointerGetDatum(tuple);
 	}
-	if (!dp_decl_maintained(p->decl))
-		return PointerGetDatum(tuple);
 
 	doc = PG_DETOAST_DATUM_PACKED(value);
 	if (trigdata->tg_trigger->tgnargs == 1)

@@ -35,6 +35,7 @@
 #include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 
 #define PATTERN "polymorphic_merge"
 
@@ -106,6 +107,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = merge_all_groups };
 
 const DpPattern dp_polymorphic_merge_pattern = { .name = PATTERN,
+												 .creator = PATTERN,
 												 .adopt_hint =
 													 "Insert rows into {source} that give them.",
 												 .options = options,
@@ -133,14 +135,15 @@ static HeapTuple
 merge_guard(FunctionCallInfo fcinfo)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl = dp_decl_of_trigger(fcinfo, PATTERN);
-	Merge *m = dp_derivation(decl)->state;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN,
+									DP_BEFORE_ROW(DP_DELETE) | DP_BEFORE_STATEMENT(DP_TRUNCATE));
+	Merge *m;
 	bool isnull;
 	Datum datum;
 	struct varlena *doc;
 	DpValue value;
 
-	if (!dp_decl_maintained(decl))
+	if (decl == NULL)
 		return trigdata->tg_trigtuple;
 	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		refuse_write(decl, "truncated");
@@ -151,6 +154,7 @@ merge_guard(FunctionCallInfo fcinfo)
 	if (isnull)
 		return trigdata->tg_trigtuple;
 	doc = PG_DETOAST_DATUM_PACKED(datum);
+	m = dp_derivation(decl)->state;
 	if (dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field, strlen(m->field), &value))
 		refuse_write(decl, "deleted");
 	return trigdata->tg_trigtuple;

@@ -28,6 +28,7 @@
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/polymorphic/polymorphic.h"
 
 /* Contents of an error message */
@@ -104,6 +105,7 @@ const DpPattern dp_polymorphic_pattern = {
 };
 
 const DpPattern dp_polymorphic_variant_pattern = { .name = "polymorphic_variant",
+												   .creator = "polymorphic_variant",
 												   .options = variant_options,
 												   .settle = variant_settle };
 
@@ -114,22 +116,11 @@ DP_FUNCTION(dp_polymorphic_trigger);
 Datum
 dp_polymorphic_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "polymorphic", DP_BEFORE_ROW(DP_INSERT | DP_UPDATE));
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"polymorphic_trigger\" is called by triggers that polymorphic_enable() makes only")));
-	if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_trigger(fcinfo, "polymorphic");
-	return PointerGetDatum(poly_before(dp_poly(decl), trigdata));
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	return PointerGetDatum(poly_before(dp_poly(decl), (TriggerData *) fcinfo->context));
 }
 
 /*
@@ -140,14 +131,8 @@ DP_FUNCTION(dp_polymorphic_variant_trigger);
 Datum
 dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"polymorphic_variant_trigger\" is called by triggers that polymorphic_variant() makes only")));
+	(void) dp_trigger_require(fcinfo, "polymorphic_variant",
+							  DP_BEFORE_STATEMENT(DP_ANY) | DP_AFTER_STATEMENT(DP_ANY), 1);
 	return PointerGetDatum(NULL);
 }
 
@@ -175,8 +160,6 @@ poly_before(DpPoly *p, TriggerData *trigdata)
 		if (!was_null && same_datum(was, datum))
 			return tuple;
 	}
-	if (!dp_decl_maintained(p->decl))
-		return tuple;
 	doc = (struct varlena *) DatumGetPointer(datum);
 	if (VARATT_IS_COMPRESSED(doc) || VARATT_IS_EXTERNAL(doc))
 		doc = PG_DETOAST_DATUM_PACKED(datum);

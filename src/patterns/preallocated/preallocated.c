@@ -34,6 +34,7 @@
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/preallocated/preallocated.h"
 
 #define PATTERN "preallocated"
@@ -84,29 +85,17 @@ Datum
 dp_preallocated_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN,
+									DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_ANY));
 	DpPreallocated *p;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"preallocated_trigger\" is called by triggers that preallocated_enable() makes only")));
+		return dp_trigger_pass(fcinfo);
 	p = dp_preallocated(decl);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(preallocated_before(p, trigdata));
-	if (p->pair == NULL || !dp_decl_maintained(decl))
+	if (p->pair == NULL)
 		return PointerGetDatum(NULL);
 	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		dp_claims_statement(p, trigdata);
@@ -345,8 +334,6 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 	Datum value;
 	bool isnull = false;
 
-	if (!dp_decl_maintained(p->decl))
-		return tuple;
 	if (is_update && p->pair != NULL)
 		dp_claims_before(p, trigdata);
 	if (is_update)

@@ -250,6 +250,7 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_query_table_pattern = { .name = "query_table",
+										   .creator = "query_table_create",
 										   .options = options,
 										   .settle = query_table_settle,
 										   .changes = dp_query_table_changed };

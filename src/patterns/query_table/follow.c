@@ -115,11 +115,7 @@ DP_FUNCTION(dp_query_table_trigger);
 Datum
 dp_query_table_trigger(PG_FUNCTION_ARGS)
 {
-	DpChanges *changes = dp_changes_of_trigger(fcinfo);
-
-	if (changes != NULL)
-		dp_changes_handle(changes);
-	return PointerGetDatum(NULL);
+	return dp_changes_trigger(fcinfo, "query_table");
 }
 
 /* ---------------------------------------------------------------- statements */

@@ -38,6 +38,7 @@
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/reference/collect.h"
 #include "patterns/reference/reference.h"
 
@@ -63,34 +64,13 @@ Datum
 dp_reference_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
-	HeapTuple tuple = NULL;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "reference",
+									DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) |
+										DP_AFTER_STATEMENT(DP_INSERT | DP_UPDATE));
 
-	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-			TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg(
-					 "function \"reference_trigger\" is called by triggers that reference_enable() makes only")));
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-															: trigdata->tg_trigtuple;
-		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-			return PointerGetDatum(tuple);
-		decl = dp_decl_of_trigger(fcinfo, "reference");
-	}
-	else
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, "reference");
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(tuple);
-	if (tuple != NULL)
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
 	/* sources that are locked together with data derived from the rows: see dp_ref_wishes() */
 	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) &&

@@ -38,6 +38,7 @@
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/reference/reference.h"
 
 static const char plan_read;
@@ -191,9 +192,9 @@ Datum
 dp_reference_source_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid relid;
-	Oid target;
-	const char *pair;
+	DpDecl *decl = dp_trigger_enter_side(fcinfo, "reference",
+										 DP_BEFORE_ROW(DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+											 DP_AFTER_STATEMENT(DP_ANY));
 	DpReference *ref;
 	DpRefRun *run;
 	DpRefPart *parts;
@@ -201,40 +202,12 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	int n;
 	int i;
 	char *name;
-	Datum result = PointerGetDatum(NULL);
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
-		(!TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
-		 !(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
-		   TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"reference_source_trigger\" is called by triggers of the reference pattern only")));
-	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-		result = PointerGetDatum(trigdata->tg_newtuple);
-	relid = RelationGetRelid(trigdata->tg_relation);
-	dp_note_watch(relid);
-	pair = trigdata->tg_trigger->tgargs[1];
-
-	target = dp_pair_main(pair, relid);
-	if (OidIsValid(target))
-	{
-		/*
-		 * as by any writer to the table, so that the declaration stays as it is until we are done
-		 */
-		LockRelationOid(target, RowExclusiveLock);
-		target = dp_pair_main(pair, relid);
-	}
-	if (!OidIsValid(target))
-	{
-		dp_pair_require_owner(pair, true, relid);
-		return result; /* the source was restored alone */
-	}
-	ref = dp_reference(dp_decl_find(target, "reference", trigdata->tg_trigger->tgargs[2]));
-	if (strcmp(ref->pair, pair) != 0 || !dp_decl_maintained(ref->decl) || !dp_ref_source(ref))
-		return result;
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	ref = dp_reference(decl);
+	if (strcmp(ref->pair, trigdata->tg_trigger->tgargs[1]) != 0 || !dp_ref_source(ref))
+		return dp_trigger_pass(fcinfo);
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
@@ -266,7 +239,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		}
 		if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			dp_ref_run_before(run, dp_ref_run_add(run, &id), row_extract(ref, trigdata));
-		return result;
+		return dp_trigger_pass(fcinfo);
 	}
 
 	SPI_connect();
@@ -277,10 +250,10 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	}
 
 	/* all declarations of the target together, with the first of their triggers */
-	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(target)));
+	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(decl->target)));
 	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
 	{
-		DpReference *other = dp_reference(dp_decl_find(target, "reference", name));
+		DpReference *other = dp_reference(dp_decl_find(decl->target, "reference", name));
 
 		if (!dp_ref_source(other))
 		{
@@ -309,7 +282,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	while (nparts > 0)
 		dp_ref_run_free(parts[--nparts].run);
 	SPI_finish();
-	return result;
+	return PointerGetDatum(NULL);
 }
 
 /*

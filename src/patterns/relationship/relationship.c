@@ -42,6 +42,7 @@
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/relationship/relationship.h"
 
 /* What row triggers note: ids are their addresses */
@@ -53,7 +54,6 @@ static const char plan_namers[2], plan_truncated[2], plan_row[2];
 /* Places of rows that are not there */
 #define ABSENT_PLACES 256
 
-static DpRelationship *relationship_of_trigger(FunctionCallInfo fcinfo, int *side);
 static DpRelationship *relationship_of_pair(Oid relid, const char *pair);
 static void check_row(DpRelationship *r, int side, TriggerData *trigdata);
 static void note_row(DpRelationship *r, int side, TriggerData *trigdata);
@@ -79,31 +79,24 @@ Datum
 dp_relationship_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	HeapTuple tuple = NULL;
+	uint32 events =
+		DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) | DP_AFTER_STATEMENT(DP_ANY);
+	int side = CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 3 ? 1 : 0;
+	DpDecl *decl;
 	DpRelationship *r;
-	int side;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"relationship_trigger\" is called by triggers that relationship_enable() makes only")));
-	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-			tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-																: trigdata->tg_trigtuple;
-		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-			return PointerGetDatum(tuple);
-	}
-	r = relationship_of_trigger(fcinfo, &side);
-	if (r == NULL || !dp_decl_maintained(r->decl))
-		return PointerGetDatum(tuple);
-	if (tuple != NULL)
+	if (side == 1 && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return dp_trigger_pass(fcinfo);
+	decl = side == 1 ? dp_trigger_enter_side(fcinfo, "relationship", events)
+					 : dp_trigger_enter(fcinfo, "relationship", events);
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	r = dp_relationship(decl);
+	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 	{
 		check_row(r, side, trigdata);
-		return PointerGetDatum(tuple);
+		return dp_trigger_pass(fcinfo);
 	}
 	if (!OidIsValid(r->sides[1].relid))
 	{
@@ -159,42 +152,6 @@ dp_relationship(DpDecl *decl)
 	if (OidIsValid(r->sides[1].relid))
 		decl->state = r;
 	return r;
-}
-
-/* Returns the declaration of a trigger and its side; NULL if it no longer exists. */
-static DpRelationship *
-relationship_of_trigger(FunctionCallInfo fcinfo, int *side)
-{
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Trigger *trigger = trigdata->tg_trigger;
-	DpDecl *decl;
-	Oid main;
-
-	*side = 0;
-	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
-	if (trigger->tgnargs < 3)
-	{
-		decl = dp_decl_of_trigger_if(fcinfo, "relationship");
-		return decl != NULL ? dp_relationship(decl) : NULL;
-	}
-	*side = 1;
-	main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
-	if (!OidIsValid(main))
-	{
-		dp_pair_require_owner(trigger->tgargs[1], true, RelationGetRelid(trigdata->tg_relation));
-		return NULL;
-	}
-	if (main != RelationGetRelid(trigdata->tg_relation))
-	{
-		/*
-		 * as by any writer to the table, so that the declaration stays as it is until we are done
-		 */
-		LockRelationOid(main, RowExclusiveLock);
-		main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
-		if (!OidIsValid(main))
-			return NULL;
-	}
-	return relationship_of_pair(main, trigger->tgargs[1]);
 }
 
 /* Returns the declaration of a table with that pair, or the one on the other side. */

@@ -40,6 +40,7 @@
 #include "bson/fetch.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
 /* The first rule of a schema that is broken */
@@ -71,25 +72,14 @@ DP_FUNCTION(dp_schema_versioning_trigger);
 Datum
 dp_schema_versioning_trigger(PG_FUNCTION_ARGS)
 {
+	DpDecl *decl =
+		dp_trigger_enter(fcinfo, DP_SCHEMA_VERSIONING,
+						 DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_STATEMENT(DP_TRUNCATE));
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"schema_versioning_trigger\" is called by triggers that schema_versioning_enable() makes only")));
-	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		return PointerGetDatum(NULL);
-	if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	return PointerGetDatum(version_before(
-		dp_schema_versioning(dp_decl_of_trigger(fcinfo, DP_SCHEMA_VERSIONING)), trigdata));
+	if (decl == NULL || !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		return dp_trigger_pass(fcinfo);
+	return PointerGetDatum(version_before(dp_schema_versioning(decl), trigdata));
 }
 
 /*
@@ -119,7 +109,7 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 		if (!old_null && datum_image_eq(old, doc, false, -1))
 			return tuple;
 	}
-	if (!dp_decl_maintained(s->decl) || dp_schema_versioning_migrates(s->decl))
+	if (dp_schema_versioning_migrates(s->decl))
 		return tuple;
 
 	at = dp_versions_find(s->versions, dp_versions_of(s->versions, doc, &absent));

@@ -21,6 +21,7 @@
 #include "bson/diff.h"
 #include "bson/reader.h"
 #include "kit/view.h"
+#include "kit/trigger.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
 static void insert_prepare(TriggerData *trigdata);
@@ -51,15 +52,9 @@ const DpViewMethods dp_schema_versioning_view = { .label = "version's",
 Datum
 dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	TriggerData *trigdata =
+		dp_trigger_require(fcinfo, DP_SCHEMA_VERSIONING, DP_INSTEAD_OF(DP_WRITE), 2);
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		trigdata->tg_trigger->tgnargs != 2)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"schema_versioning_view_trigger\" is called by triggers of views of the pattern only")));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		insert_prepare(trigdata);
 	return dp_view_trigger(fcinfo, &dp_schema_versioning_view);

@@ -30,6 +30,7 @@
 #include "bson/text.h"
 #include "kit/options.h"
 #include "kit/statement.h"
+#include "kit/trigger.h"
 #include "patterns/single_collection/single_collection.h"
 
 /*
@@ -61,33 +62,12 @@ Datum
 dp_single_collection_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
-	HeapTuple tuple = NULL;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "single_collection",
+									DP_BEFORE_ROW(DP_WRITE) | DP_AFTER_STATEMENT(DP_ANY));
 
-	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg(
-					 "function \"single_collection_trigger\" is called by triggers that single_collection_enable() makes only")));
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-															: trigdata->tg_trigtuple;
-		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-			return PointerGetDatum(tuple);
-		decl = dp_decl_of_trigger(fcinfo, "single_collection");
-	}
-	else
-	{
-		/* such a trigger stays behind when a partition is detached */
-		decl = dp_decl_of_trigger_if(fcinfo, "single_collection");
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-	}
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(tuple);
-	if (tuple != NULL)
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		return PointerGetDatum(single_before(dp_single(decl), trigdata));
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{

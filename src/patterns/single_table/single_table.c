@@ -24,6 +24,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/single_table/single_table.h"
 
 /*
@@ -564,7 +565,9 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_single_table_pattern = { .name = "single_table", .options = options };
+const DpPattern dp_single_table_pattern = { .name = "single_table",
+											.creator = "single_table_create",
+											.options = options };
 
 /*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.
@@ -574,7 +577,7 @@ Datum
 dp_single_table_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "single_table", DP_BEFORE_ROW(DP_INSERT | DP_UPDATE));
 	DpSingleTable *s;
 	HeapTuple tuple;
 	TupleDesc desc;
@@ -590,18 +593,9 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 	int n = 0;
 	int i;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"single_table_trigger\" is called by triggers that single_table_create() makes only")));
-	decl = dp_decl_of_trigger(fcinfo, "single_table");
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-														: trigdata->tg_trigtuple;
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(tuple);
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	tuple = dp_trigger_row(trigdata);
 	s = single_table_of(decl);
 	desc = RelationGetDescr(trigdata->tg_relation);
 	value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);

@@ -44,6 +44,7 @@
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "mql/collection_split.h"
 
 #define PATTERN "subset_fields"
@@ -95,29 +96,12 @@ Datum
 dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN,
+									DP_BEFORE_ROW(DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_ANY));
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
-		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
-
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
-		  !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"subset_fields_trigger\" is called by triggers that subset_fields_enable() makes only")));
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ? trigdata->tg_newtuple
-																		: NULL);
+		return dp_trigger_pass(fcinfo);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(cold_before(cold_of(decl), trigdata));
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))

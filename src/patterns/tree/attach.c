@@ -29,6 +29,7 @@
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/tree/change.h"
 
 /* A table whose documents hang on the nodes of a tree, while they follow a statement */
@@ -49,7 +50,7 @@ typedef struct Probing
 static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
 static void attach_settle(DpTree *attached, DpTreeStatement *s);
-static void attach_truncate(TriggerData *trigdata);
+static void attach_truncate(DpTree *attached);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
@@ -62,52 +63,28 @@ Datum
 dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	bool side = CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 3;
+	DpDecl *decl =
+		side ? dp_trigger_enter_side(fcinfo, "tree_attach", DP_AFTER_STATEMENT(DP_TRUNCATE))
+			 : dp_trigger_enter(fcinfo, "tree_attach",
+								DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) |
+									DP_AFTER_ROW(DP_INSERT | DP_UPDATE) |
+									DP_AFTER_STATEMENT(DP_INSERT | DP_UPDATE));
 	DpTree *attached;
-	bool is_row;
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"tree_attach_trigger\" is called by triggers of the tree_attach pattern only")));
-	is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	if (trigdata->tg_trigger->tgnargs == 3)
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	attached = dp_tree(decl);
+	if (side)
 	{
-		if (!is_row && TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-			attach_truncate(trigdata);
+		attach_truncate(attached);
 		return PointerGetDatum(NULL);
 	}
-	if (is_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	if (is_row)
-		attached = dp_tree(dp_decl_of_trigger(fcinfo, "tree_attach"));
-	else
-	{
-		/* such a trigger stays behind when a partition is detached */
-		DpDecl *decl = dp_decl_of_trigger_if(fcinfo, "tree_attach");
-
-		if (decl == NULL)
-			return PointerGetDatum(NULL);
-		attached = dp_tree(decl);
-	}
-
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || attached->pair == NULL ||
-		attached->parent == NULL || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && !is_row))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"tree_attach_trigger\" is called by triggers that tree_attach() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(attach_before(attached, trigdata));
-	if (!dp_decl_maintained(attached->decl) ||
-		dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
+	if (dp_marked(decl->target, attached->mark) == DP_MARK_INTERNAL)
 		return PointerGetDatum(NULL);
-	if (is_row)
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		attach_after_row(attached, trigdata);
 	else
 	{
@@ -138,8 +115,6 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	DpValue parent;
 	bool has;
 
-	if (!dp_decl_maintained(attached->decl))
-		return tuple;
 	given = dp_tree_document(attached, tuple, desc);
 	if (given == NULL)
 		return tuple;
@@ -304,11 +279,9 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
  * TRUNCATE of the tree: as if all nodes were deleted that documents hang on.
  */
 static void
-attach_truncate(TriggerData *trigdata)
+attach_truncate(DpTree *attached)
 {
 	static const char plan_parents;
-	DpTree *attached =
-		attached_of_pair(trigdata->tg_trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
 	DpTree *tree;
 	DpTreeFollow *follow = NULL;
 	SPIPlanPtr plan;
@@ -316,8 +289,6 @@ attach_truncate(TriggerData *trigdata)
 	uint64 i;
 	SPITupleTable *table;
 
-	if (attached == NULL || !dp_decl_maintained(attached->decl))
-		return;
 	tree = dp_tree_of_attached(attached);
 	SPI_connect();
 	plan = dp_plan(attached->decl, &plan_parents);

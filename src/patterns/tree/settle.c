@@ -79,6 +79,7 @@ const DpPattern dp_tree_pattern = {
 };
 const DpPattern dp_tree_attach_pattern = {
 	.name = "tree_attach",
+	.creator = "tree_attach",
 	.adopts = "takes missing parents from what it finds",
 	.adopt_hint =
 		"If another form than the parent is the one written by hand, end the pattern and declare it without the others.",

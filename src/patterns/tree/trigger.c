@@ -21,6 +21,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/sql/run.h"
+#include "kit/trigger.h"
 #include "patterns/tree/change.h"
 
 /* Rows of a statement whose parents are looked for before giving up, when most are not there yet */
@@ -50,23 +51,19 @@ Datum
 dp_tree_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl = dp_decl_of_trigger(fcinfo, "tree");
-	DpTree *tree = dp_tree(decl);
-	bool is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	DpDecl *decl = dp_trigger_enter(fcinfo, "tree",
+									DP_BEFORE_ROW(DP_INSERT | DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_AFTER_STATEMENT(DP_ANY));
+	DpTree *tree;
 
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || tree->id == NULL ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!is_row || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"tree_trigger\" is called by triggers that tree_enable() makes only")));
+	if (decl == NULL)
+		return dp_trigger_pass(fcinfo);
+	tree = dp_tree(decl);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(tree_before(tree, trigdata));
-	if (!dp_decl_maintained(decl) || dp_marked(decl->target, tree->mark) == DP_MARK_INTERNAL)
+	if (dp_marked(decl->target, tree->mark) == DP_MARK_INTERNAL)
 		return PointerGetDatum(NULL);
-	if (is_row)
+	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		tree_after_row(tree, trigdata);
 	else
 	{
@@ -95,8 +92,6 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 	struct varlena *old = NULL;
 	DpValue id;
 
-	if (!dp_decl_maintained(tree->decl))
-		return tuple;
 	given = dp_tree_document(tree, tuple, desc);
 	if (given == NULL)
 		return tuple;

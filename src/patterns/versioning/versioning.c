@@ -48,6 +48,7 @@
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/text.h"
+#include "kit/trigger.h"
 #include "patterns/versioning/versioning.h"
 
 /* Whole documents are kept at every so many revisions: more for large ones */
@@ -115,37 +116,17 @@ Datum
 dp_versioning_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	bool for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	DpDecl *decl;
+	DpDecl *decl = dp_trigger_enter(fcinfo, "versioning",
+									DP_BEFORE_ROW(DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
+										DP_BEFORE_STATEMENT(DP_INSERT | DP_TRUNCATE));
 	DpVersioning *v;
 	TupleDesc desc;
 	DpKey key;
 
-	if (for_row && fcinfo->flinfo->fn_extra == NULL &&
-		dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	decl = dp_decl_of_any_trigger(fcinfo, "versioning");
 	if (decl == NULL)
-		return PointerGetDatum(NULL);
+		return dp_trigger_pass(fcinfo);
 	v = dp_versioning(decl);
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event)
-			 ? (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-						: !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) &&
-							  !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			 : !for_row))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg(
-				 "function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
-	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
-								   ? trigdata->tg_newtuple
-								   : trigdata->tg_trigtuple);
-	if (!for_row)
+	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			note_insert(v);
