@@ -35,7 +35,6 @@ static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn()
 static HeapTuple approximation_before(DpApproximation *a, TriggerData *trigdata);
 static HeapTuple threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *before,
 								  struct varlena *after, const DpValue *new);
-static struct varlena *row_document(DpApproximation *a, HeapTuple tuple, TupleDesc desc);
 static bool same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except);
 static bool approximation_close(const DpApproximation *a, const DpValue *old, const DpValue *new);
 
@@ -183,34 +182,24 @@ static HeapTuple
 approximation_before(DpApproximation *a, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	AttrNumber attnum = a->decl->doc_attnum;
 	struct varlena *after;
 	DpValue new;
 	bool known;
 
 	if (is_update && a->form == DP_APPROXIMATION_SHARDS)
 		dp_approximation_shards_before(a, trigdata);
-	if (is_update)
-	{
-		bool old_null;
-		bool new_null;
-		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
-
-		/* an unchanged document is at the same address */
-		if (new_null || (!old_null && datum_image_eq(was, is, false, -1)))
-			return tuple;
-	}
-	after = row_document(a, tuple, desc);
+	if (is_update && dp_trigger_same_document(trigdata, a->decl))
+		return tuple;
+	after = dp_tuple_document(a->decl, tuple, desc);
 	if (after == NULL)
 		return tuple;
 	known = dp_approximation_field(a, after, &new);
 	if (is_update && known && a->form == DP_APPROXIMATION_THRESHOLD &&
 		dp_marked(a->decl->target, a->decl->name) != DP_MARK_INTERNAL)
 	{
-		struct varlena *before = row_document(a, trigdata->tg_trigtuple, desc);
+		struct varlena *before = dp_tuple_document(a->decl, trigdata->tg_trigtuple, desc);
 
 		if (before != NULL)
 			return threshold_update(a, trigdata, before, after, &new);
@@ -227,21 +216,17 @@ threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *befo
 				 struct varlena *after, const DpValue *new)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	int attnum = a->decl->doc_attnum;
 	DpValue old;
 	struct varlena *doc;
-	Datum value;
-	bool isnull = false;
 
 	if (!dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), a->field, &old) ||
 		!dp_type_is_number(old.type) || dp_value_identical(&old, new) ||
 		!approximation_close(a, &old, new))
 		return trigdata->tg_newtuple;
 	doc = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), a->field, &old);
-	if (dp_same_bytes(doc, before) && same_row(trigdata, desc, attnum))
+	if (dp_same_bytes(doc, before) && same_row(trigdata, desc, a->decl->doc_attnum))
 		return NULL;
-	value = PointerGetDatum(doc);
-	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &attnum, &value, &isnull);
+	return dp_tuple_with_document(a->decl, trigdata->tg_newtuple, desc, doc);
 }
 
 /*
@@ -287,16 +272,6 @@ dp_approximation_field(const DpApproximation *a, struct varlena *doc, DpValue *v
 				 errdetail("Approximation pattern \"%s\" requires a number, null or no such field.",
 						   a->decl->name)));
 	return true;
-}
-
-/* The document of a row, or NULL. */
-static struct varlena *
-row_document(DpApproximation *a, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, a->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
 /* Returns whether an UPDATE leaves all other columns unchanged. */

@@ -58,26 +58,16 @@ dp_attribute_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 attribute_before(DpAttribute *a, TriggerData *trigdata)
 {
-	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	int attnum = a->decl->doc_attnum;
-	bool isnull;
-	Datum value = heap_getattr(tuple, attnum, desc, &isnull);
 	struct varlena *doc;
 	struct varlena *packed;
 
-	if (isnull)
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) && dp_trigger_same_document(trigdata, a->decl))
 		return tuple;
-	if (is_update)
-	{
-		bool was_null;
-		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
-
-		if (!was_null && datum_image_eq(was, value, false, -1))
-			return tuple;
-	}
-	doc = PG_DETOAST_DATUM_PACKED(value);
+	doc = dp_tuple_document(a->decl, tuple, desc);
+	if (doc == NULL)
+		return tuple;
 	packed = dp_attribute_settled(a->form, doc);
 	if (a->form->is_unique)
 	{
@@ -86,10 +76,7 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 		dp_key_of_tuple(a->decl, tuple, desc, &key);
 		attribute_check_unique(a, packed != NULL ? packed : doc, &key);
 	}
-	if (packed == NULL)
-		return tuple;
-	value = PointerGetDatum(packed);
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+	return packed == NULL ? tuple : dp_tuple_with_document(a->decl, tuple, desc, packed);
 }
 
 /* Raises UNIQUE_VIOLATION if keys are unique and a document has one twice. */

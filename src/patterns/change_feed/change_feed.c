@@ -99,7 +99,6 @@ static const char plan_renumber;
 static void feed_row(DpChangeFeed *f, TriggerData *trigdata);
 static void feed_truncate(DpChangeFeed *f, TriggerData *trigdata);
 static void feed_rows(DpChangeFeed *f, Oid relid, const char *operation);
-static struct varlena *row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static ArrayType *changed_paths(struct varlena *before, struct varlena *after);
 static bool
@@ -203,9 +202,7 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	HeapTuple old = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? NULL : trigdata->tg_trigtuple;
-	HeapTuple new = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event)   ? trigdata->tg_trigtuple
-					: TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-																  : NULL;
+	HeapTuple new = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ? NULL : dp_trigger_row(trigdata);
 	Change change = { 0 };
 
 	if (old != NULL && new != NULL)
@@ -217,18 +214,14 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 		dp_key_of_tuple(f->decl, new, desc, &to);
 		if (dp_key_identical(f->decl, &from, &to))
 		{
-			bool old_null;
-			bool new_null;
-			Datum was = heap_getattr(old, f->decl->doc_attnum, desc, &old_null);
-			Datum is = heap_getattr(new, f->decl->doc_attnum, desc, &new_null);
 			struct varlena *before;
 
-			if (old_null == new_null && (old_null || datum_image_eq(was, is, false, -1)))
+			if (dp_trigger_same_document(trigdata, f->decl))
 				return;
-			before = row_document(f, old, desc);
+			before = dp_tuple_document(f->decl, old, desc);
 			change.operation = "update";
 			change.key = row_key(f, new, desc);
-			change.doc = row_document(f, new, desc);
+			change.doc = dp_tuple_document(f->decl, new, desc);
 			if (before != NULL && change.doc != NULL)
 				change.paths = changed_paths(before, change.doc);
 			change.command = HeapTupleHeaderGetCmin(new->t_data);
@@ -242,7 +235,7 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 	{
 		change.operation = "delete";
 		change.key = row_key(f, old, desc);
-		change.doc = row_document(f, old, desc);
+		change.doc = dp_tuple_document(f->decl, old, desc);
 		change.command =
 			new != NULL ? HeapTupleHeaderGetCmin(new->t_data) : HeapTupleHeaderGetCmax(old->t_data);
 		feed_write(f, &change);
@@ -251,7 +244,7 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 	{
 		change.operation = "insert";
 		change.key = row_key(f, new, desc);
-		change.doc = row_document(f, new, desc);
+		change.doc = dp_tuple_document(f->decl, new, desc);
 		change.command = HeapTupleHeaderGetCmin(new->t_data);
 		feed_write(f, &change);
 	}
@@ -381,16 +374,6 @@ dp_change_feed_record(PG_FUNCTION_ARGS)
 	change.command = GetCurrentCommandId(false);
 	feed_write(f, &change);
 	PG_RETURN_VOID();
-}
-
-/* Returns the document of a row, or NULL. */
-static struct varlena *
-row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, f->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
 /* Returns the key of a row as a bson_value. */

@@ -115,9 +115,7 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 					 errhint("Write only the document; the column follows it."),
 					 errtablecol(trigger->tg_relation, cols[0])));
 		}
-		values[0] = PointerGetDatum(dp_value_to_varlena(&id));
-		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, cols, values, nulls);
-		return PointerGetDatum(tuple);
+		return PointerGetDatum(dp_tuple_with_bson(tuple, desc, cols[0], dp_value_to_varlena(&id)));
 	}
 
 	if (!idnull)

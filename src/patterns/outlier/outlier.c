@@ -48,8 +48,6 @@ static const char collected_links;
 
 static HeapTuple outlier_before(DpOutlier *o, TriggerData *trigdata);
 static HeapTuple outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
-static HeapTuple
-row_with_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 static void outlier_after(DpOutlier *o, TriggerData *trigdata);
 static void
 outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
@@ -57,7 +55,6 @@ static void outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc
 static void outlier_statement(DpOutlier *o, TriggerData *trigdata);
 static struct varlena *link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
 static int twins_in(DpOutlier *o, const DpKey *key);
-static struct varlena *row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
 static bool field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *after);
 static bool array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after);
@@ -248,7 +245,7 @@ static HeapTuple
 outlier_before(DpOutlier *o, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *doc;
@@ -274,14 +271,14 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 				return tuple; /* arranged afterwards */
 			break;            /* from another partition */
 	}
-	given = row_document(o, tuple, desc);
+	given = dp_tuple_document(o->decl, tuple, desc);
 	if (given == NULL)
 		return tuple;
 
 	doc = given;
 	marked = doc;
 	if (is_update)
-		old = row_document(o, trigdata->tg_trigtuple, desc);
+		old = dp_tuple_document(o->decl, trigdata->tg_trigtuple, desc);
 	if (old != NULL && dp_outlier_flagged(o, old))
 	{
 		DpKey origin;
@@ -332,7 +329,7 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 																					: (int64) n);
 
 done:
-	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);
+	return marked == given ? tuple : dp_tuple_with_document(o->decl, tuple, desc, marked);
 }
 
 /*
@@ -343,7 +340,7 @@ static HeapTuple
 outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
 	struct varlena *wanted = dp_marked_document(o->decl->target, o->decl->name);
-	struct varlena *given = row_document(o, tuple, desc);
+	struct varlena *given = dp_tuple_document(o->decl, tuple, desc);
 	struct varlena *doc = given;
 	DpValue value;
 
@@ -357,18 +354,7 @@ outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 			doc = dp_document_unset(DP_DOC_DATA(given), DP_DOC_SIZE(given), o->field);
 	}
 	doc = dp_outlier_mark(o, doc, dp_outlier_flagged(o, wanted), count_of(o, wanted));
-	return doc == given ? tuple : row_with_document(o, tuple, desc, doc);
-}
-
-/* Returns the row with another document. */
-static HeapTuple
-row_with_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
-{
-	Datum value = PointerGetDatum(doc);
-	bool isnull = false;
-	int attnum = o->decl->doc_attnum;
-
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+	return doc == given ? tuple : dp_tuple_with_document(o->decl, tuple, desc, doc);
 }
 
 /*
@@ -394,12 +380,11 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 		return;
 
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		before = row_document(o, trigdata->tg_trigtuple, desc);
+		before = dp_tuple_document(o->decl, trigdata->tg_trigtuple, desc);
 	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-															: trigdata->tg_trigtuple;
-		after = row_document(o, tuple, desc);
+		tuple = dp_trigger_row(trigdata);
+		after = dp_tuple_document(o->decl, tuple, desc);
 	}
 
 	if (before != NULL && dp_outlier_flagged(o, before))
@@ -635,34 +620,14 @@ twins_in(DpOutlier *o, const DpKey *key)
 	return dp_values_distinct(&ids);
 }
 
-/* Returns the document of a row, or NULL. A copy only if it was toasted. */
-static struct varlena *
-row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, o->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
-}
-
-/*
- * Returns whether an update kept document and key, comparing their stored bytes, so that toasted
- * documents are not read.
- */
+/* Returns whether an update kept document and key. */
 static bool
 row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
 {
 	DpKey old_key;
 	DpKey new_key;
-	bool old_null;
-	bool new_null;
-	Datum old = heap_getattr(trigdata->tg_trigtuple, o->decl->doc_attnum, desc, &old_null);
-	Datum new = heap_getattr(trigdata->tg_newtuple, o->decl->doc_attnum, desc, &new_null);
 
-	if (old_null || new_null)
-		return old_null && new_null;
-	if (VARSIZE_ANY(DatumGetPointer(old)) != VARSIZE_ANY(DatumGetPointer(new)) ||
-		memcmp(DatumGetPointer(old), DatumGetPointer(new), VARSIZE_ANY(DatumGetPointer(old))) != 0)
+	if (!dp_trigger_same_document(trigdata, o->decl))
 		return false;
 	dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(o->decl, trigdata->tg_newtuple, desc, &new_key);

@@ -36,7 +36,6 @@
 #define PATTERN "payload"
 
 static DpPayload *payload_of(DpDecl *decl);
-static struct varlena *row_document(DpPayload *p, HeapTuple tuple, TupleDesc desc);
 static bool find_payload(const DpPayload *p, struct varlena *doc, DpValue *value);
 static struct varlena *extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate);
 static void refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after);
@@ -60,31 +59,18 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 	struct varlena *doc;
 	struct varlena *changed;
 	struct varlena *before = NULL;
-	int attnum;
-	bool isnull;
-	Datum value;
 
 	if (decl == NULL)
 		return dp_trigger_pass(fcinfo);
 	p = payload_of(decl);
 
 	desc = RelationGetDescr(trigdata->tg_relation);
-	attnum = p->decl->doc_attnum;
 	tuple = dp_trigger_row(trigdata);
-	value = heap_getattr(tuple, attnum, desc, &isnull);
-	if (isnull)
+	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) && dp_trigger_same_document(trigdata, decl))
 		return PointerGetDatum(tuple);
-	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-	{
-		bool was_null;
-		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
-
-		/* an unchanged document is at the same address */
-		if (!was_null && datum_image_eq(was, value, false, -1))
-			return PointerGetDatum(tuple);
-	}
-
-	doc = PG_DETOAST_DATUM_PACKED(value);
+	doc = dp_tuple_document(decl, tuple, desc);
+	if (doc == NULL)
+		return PointerGetDatum(tuple);
 	if (trigdata->tg_trigger->tgnargs == 1)
 	{
 		DpValue old;
@@ -96,7 +82,7 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		bool same;
 
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-			before = row_document(p, trigdata->tg_trigtuple, desc);
+			before = dp_tuple_document(p->decl, trigdata->tg_trigtuple, desc);
 		same = has && before != NULL && find_payload(p, before, &old) &&
 			   dp_value_identical(&old, &new) &&
 			   (dp_payload_is_packed(&old) || p->decl->held != NIL);
@@ -120,8 +106,7 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		changed = pack(p, doc);
 	if (changed == doc)
 		return PointerGetDatum(tuple);
-	value = PointerGetDatum(changed);
-	return PointerGetDatum(heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull));
+	return PointerGetDatum(dp_tuple_with_document(decl, tuple, desc, changed));
 }
 
 /* A declaration, compiled once. */
@@ -131,16 +116,6 @@ payload_of(DpDecl *decl)
 	if (unlikely(decl->state == NULL))
 		decl->state = dp_payload_compile(decl);
 	return decl->state;
-}
-
-/* The document of a row, or NULL. */
-static struct varlena *
-row_document(DpPayload *p, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
 /* Returns the payload of a document, packed or not; false without one. */

@@ -138,8 +138,6 @@ merge_guard(FunctionCallInfo fcinfo)
 	DpDecl *decl = dp_trigger_enter(fcinfo, PATTERN,
 									DP_BEFORE_ROW(DP_DELETE) | DP_BEFORE_STATEMENT(DP_TRUNCATE));
 	Merge *m;
-	bool isnull;
-	Datum datum;
 	struct varlena *doc;
 	DpValue value;
 
@@ -149,13 +147,10 @@ merge_guard(FunctionCallInfo fcinfo)
 		refuse_write(decl, "truncated");
 	if (dp_marked_derived(decl->target, NULL) || dp_marked(decl->target, NULL) != DP_MARK_NONE)
 		return trigdata->tg_trigtuple;
-	datum = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum,
-						 RelationGetDescr(trigdata->tg_relation), &isnull);
-	if (isnull)
-		return trigdata->tg_trigtuple;
-	doc = PG_DETOAST_DATUM_PACKED(datum);
 	m = dp_derivation(decl)->state;
-	if (dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field, strlen(m->field), &value))
+	doc = dp_tuple_document(decl, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation));
+	if (doc != NULL &&
+		dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field, strlen(m->field), &value))
 		refuse_write(decl, "deleted");
 	return trigdata->tg_trigtuple;
 }

@@ -57,7 +57,6 @@ typedef struct Refusal
 } Refusal;
 
 static HeapTuple poly_before(DpPoly *p, TriggerData *trigdata);
-static bool same_datum(Datum a, Datum b);
 static bool is_split(const DpPoly *p, struct varlena *doc);
 static struct varlena *whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key);
 static void read_variants(DpPoly *p);
@@ -144,25 +143,15 @@ poly_before(DpPoly *p, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	bool isnull;
-	Datum datum = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	struct varlena *doc;
 	DpValue value;
 
-	if (isnull)
+	if (is_update && dp_trigger_same_document(trigdata, p->decl))
 		return tuple;
-	if (is_update)
-	{
-		bool was_null;
-		Datum was = heap_getattr(trigdata->tg_trigtuple, p->decl->doc_attnum, desc, &was_null);
-
-		if (!was_null && same_datum(was, datum))
-			return tuple;
-	}
-	doc = (struct varlena *) DatumGetPointer(datum);
-	if (VARATT_IS_COMPRESSED(doc) || VARATT_IS_EXTERNAL(doc))
-		doc = PG_DETOAST_DATUM_PACKED(datum);
+	doc = dp_tuple_document(p->decl, tuple, desc);
+	if (doc == NULL)
+		return tuple;
 	if (p->splits && is_update)
 	{
 		DpMarkKind mark = dp_marked(p->decl->target, NULL);
@@ -182,14 +171,6 @@ poly_before(DpPoly *p, TriggerData *trigdata)
 	if (!dp_poly_valid(p, &value))
 		poly_refuse(p, &value);
 	return tuple;
-}
-
-/* Whether two documents are stored as the same bytes; toasted ones are not looked into. */
-static bool
-same_datum(Datum a, Datum b)
-{
-	return VARSIZE_ANY(DatumGetPointer(a)) == VARSIZE_ANY(DatumGetPointer(b)) &&
-		   memcmp(DatumGetPointer(a), DatumGetPointer(b), VARSIZE_ANY(DatumGetPointer(a))) == 0;
 }
 
 /* Whether another pattern keeps a part of a document elsewhere. */

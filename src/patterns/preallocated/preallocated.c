@@ -72,7 +72,6 @@ static bool filled_now(void);
 static void note_filled(DpPreallocated *p);
 static bool was_filled(DpPreallocated *p);
 static struct varlena *keep_path(struct varlena *doc, struct varlena *from, const DpPath *path);
-static struct varlena *row_document(DpPreallocated *p, HeapTuple tuple, TupleDesc desc);
 static void adopt_row(DpPreallocated *p, TriggerData *trigdata);
 static struct varlena *
 empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg);
@@ -325,30 +324,21 @@ static HeapTuple
 preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	int attnum = p->decl->doc_attnum;
 	struct varlena *doc;
 	struct varlena *old = NULL;
 	struct varlena *result;
-	Datum value;
-	bool isnull = false;
 
 	if (is_update && p->pair != NULL)
 		dp_claims_before(p, trigdata);
 	if (is_update)
 	{
-		bool old_null;
-		bool new_null;
-		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
-
-		/* an unchanged document is at the same address */
-		if (new_null ? old_null : (!old_null && datum_image_eq(was, is, false, -1)))
+		if (dp_trigger_same_document(trigdata, p->decl))
 			return tuple;
-		old = row_document(p, trigdata->tg_trigtuple, desc);
+		old = dp_tuple_document(p->decl, trigdata->tg_trigtuple, desc);
 	}
-	doc = row_document(p, tuple, desc);
+	doc = dp_tuple_document(p->decl, tuple, desc);
 	if (dp_marked(p->decl->target, p->decl->name) == DP_MARK_INTERNAL)
 	{
 		struct varlena *wanted = dp_marked_document(p->decl->target, p->decl->name);
@@ -383,10 +373,7 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 	result = old == NULL ? arrange_insert(p, doc) : arrange_update(p, trigdata, old, doc);
 	if (old != NULL && available_is_held(p, old))
 		result = keep_path(result, old, p->available);
-	if (result == doc)
-		return tuple;
-	value = PointerGetDatum(result);
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+	return result == doc ? tuple : dp_tuple_with_document(p->decl, tuple, desc, result);
 }
 
 /* A new document: given its slots, or found to have them. */
@@ -738,22 +725,12 @@ keep_path(struct varlena *doc, struct varlena *from, const DpPath *path)
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value);
 }
 
-/* The document of a row, or NULL. */
-static struct varlena *
-row_document(DpPreallocated *p, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
-}
-
 /* AFTER INSERT of a row: claims its taken cells. */
 static void
 adopt_row(DpPreallocated *p, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	struct varlena *doc = row_document(p, trigdata->tg_trigtuple, desc);
+	struct varlena *doc = dp_tuple_document(p->decl, trigdata->tg_trigtuple, desc);
 	bool written;
 	DpCells *cells;
 	DpKey key;

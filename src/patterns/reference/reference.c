@@ -45,7 +45,6 @@
 static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
 static void handle_collected(Oid target, bool all);
-static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
 static struct varlena *
 reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
 static bool
@@ -138,14 +137,11 @@ static HeapTuple
 reference_before(DpReference *ref, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = NULL;
 	struct varlena *after;
 	struct varlena *filled;
-	Datum value;
-	bool isnull = false;
-	int attnum = ref->decl->doc_attnum;
 
 	if (dp_ref_pass_writes(ref->decl->target))
 		return tuple;
@@ -153,44 +149,18 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 		dp_ref_proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
 	if (is_update)
 	{
-		Datum old_doc;
-		Datum new_doc;
-		bool old_null;
-
-		/* an unchanged document may be toasted: it is not fetched */
-		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		new_doc = heap_getattr(tuple, attnum, desc, &isnull);
-		if (isnull)
+		if (dp_trigger_same_document(trigdata, ref->decl))
 			return tuple;
-		if (!old_null &&
-			VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
-			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc),
-				   VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
-			return tuple;
-		before = row_document(ref, trigdata->tg_trigtuple, desc);
+		before = dp_tuple_document(ref->decl, trigdata->tg_trigtuple, desc);
 	}
-	after = row_document(ref, tuple, desc);
+	after = dp_tuple_document(ref->decl, tuple, desc);
 	if (after == NULL || (before != NULL && field_unchanged(ref, before, after)))
 		return tuple;
 
 	filled = reference_fill(ref, before, after);
 	if (!is_update)
 		dp_ref_proposal_note(ref, tuple, desc);
-	if (filled == after)
-		return tuple;
-	value = PointerGetDatum(filled);
-	isnull = false;
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
-}
-
-/* The row's document, detoasted, or NULL. */
-static struct varlena *
-row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, ref->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+	return filled == after ? tuple : dp_tuple_with_document(ref->decl, tuple, desc, filled);
 }
 
 /* Whether what the first part of the field's path leads to is the same in both. */

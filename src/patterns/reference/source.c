@@ -395,10 +395,8 @@ row_extract(DpReference *ref, TriggerData *trigdata)
 {
 	AttrNumber attnum =
 		get_attnum(RelationGetRelid(trigdata->tg_relation), ref->source->doc_column);
-	bool isnull;
-	Datum value = heap_getattr(trigdata->tg_trigtuple, attnum,
-							   RelationGetDescr(trigdata->tg_relation), &isnull);
-	struct varlena *doc = isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(value);
+	struct varlena *doc =
+		dp_tuple_bson(trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), attnum);
 
 	return doc == NULL ? NULL : dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 }

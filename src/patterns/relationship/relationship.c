@@ -190,10 +190,8 @@ tuple_doc(const DpRelationshipSide *side, Relation rel, HeapTuple tuple)
 	AttrNumber attnum = RelationGetRelid(rel) == side->relid
 							? side->table->doc_attnum
 							: get_attnum(RelationGetRelid(rel), side->table->doc_column);
-	bool isnull;
-	Datum value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+	return dp_tuple_bson(tuple, RelationGetDescr(rel), attnum);
 }
 
 /* A row's key. */
@@ -229,8 +227,7 @@ static void
 check_row(DpRelationship *r, int side, TriggerData *trigdata)
 {
 	DpRelationshipSide *s = &r->sides[side];
-	HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-																  : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	struct varlena *doc;
 	DpValue value;
 	DpValue element;
@@ -274,8 +271,7 @@ note_row(DpRelationship *r, int side, TriggerData *trigdata)
 	Relation rel = trigdata->tg_relation;
 	bool has_old = !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
 	bool has_new = !TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	HeapTuple new_tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-																	  : trigdata->tg_trigtuple;
+	HeapTuple new_tuple = dp_trigger_row(trigdata);
 	struct varlena *before = has_old ? tuple_doc(s, rel, trigdata->tg_trigtuple) : NULL;
 	struct varlena *after = has_new ? tuple_doc(s, rel, new_tuple) : NULL;
 	DpValue old_key;

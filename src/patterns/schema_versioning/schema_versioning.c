@@ -88,27 +88,17 @@ dp_schema_versioning_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 {
-	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	int attnum = s->decl->doc_attnum;
 	bool isnull;
-	Datum doc = heap_getattr(tuple, attnum, desc, &isnull);
+	Datum doc = heap_getattr(tuple, s->decl->doc_attnum, desc, &isnull);
 	struct varlena *result;
 	bool absent;
 	int at;
 
-	if (isnull)
+	if (isnull || (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) &&
+				   dp_trigger_same_document(trigdata, s->decl)))
 		return tuple;
-	if (is_update)
-	{
-		bool old_null;
-		Datum old = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-
-		/* an unchanged document is at the same address */
-		if (!old_null && datum_image_eq(old, doc, false, -1))
-			return tuple;
-	}
 	if (dp_schema_versioning_migrates(s->decl))
 		return tuple;
 
@@ -136,9 +126,7 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 	result = dp_versions_move(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), at,
 							  s->at, absent);
 	dp_schema_versioning_check(s, result, s->at);
-	doc = PointerGetDatum(result);
-	isnull = false;
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &doc, &isnull);
+	return dp_tuple_with_document(s->decl, tuple, desc, result);
 }
 
 /*

@@ -81,25 +81,19 @@ insert_prepare(TriggerData *trigdata)
 			rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable);
 		DpSchemaVersioning *s;
 		struct varlena *doc;
-		bool isnull;
-		Datum value;
 		int at;
-		int attnum = tle->resno;
 
 		if (tle->resjunk || IsA(tle->expr, Var) ||
 			exprType((Node *) tle->expr) != dp_types()->bson || rte->rtekind != RTE_RELATION)
 			continue;
-		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(view), &isnull);
-		if (isnull)
+		doc = dp_tuple_bson(trigdata->tg_trigtuple, RelationGetDescr(view), tle->resno);
+		if (doc == NULL)
 			return;
 		s = shown_versioning(trigdata->tg_trigger->tgargs, dp_decls(rte->relid), &at);
-		doc = PG_DETOAST_DATUM_PACKED(value);
-		if (tells_version(s, doc))
-			return;
-		value = PointerGetDatum(dp_versions_mark(s->versions, doc, at));
-		trigdata->tg_trigtuple =
-			heap_modify_tuple_by_cols(trigdata->tg_trigtuple, RelationGetDescr(view), 1, &attnum,
-									  &value, &isnull);
+		if (!tells_version(s, doc))
+			trigdata->tg_trigtuple =
+				dp_tuple_with_bson(trigdata->tg_trigtuple, RelationGetDescr(view), tle->resno,
+								   dp_versions_mark(s->versions, doc, at));
 		return;
 	}
 }

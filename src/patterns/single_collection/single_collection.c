@@ -51,7 +51,6 @@ static void note(DpSingle *s, const void *what, const DpValue *identity, const D
 static DpSingle *
 noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved);
 static void lock_row(DpSingle *s, Relation rel, HeapTuple tuple);
-static struct varlena *tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc);
 static bool single_is_id(const DpValue *value);
 
 /*
@@ -457,7 +456,7 @@ single_before(DpSingle *s, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 	bool is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = NULL;
 	struct varlena *after = NULL;
@@ -486,9 +485,9 @@ single_before(DpSingle *s, TriggerData *trigdata)
 			return tuple;
 	}
 	if (is_update || is_delete)
-		before = tuple_document(s, trigdata->tg_trigtuple, desc);
+		before = dp_tuple_document(s->decl, trigdata->tg_trigtuple, desc);
 	if (!is_delete)
-		after = tuple_document(s, tuple, desc);
+		after = dp_tuple_document(s->decl, tuple, desc);
 	if (before != NULL)
 		dp_single_read(s, before, &old_read);
 	if (after != NULL)
@@ -529,24 +528,7 @@ single_before(DpSingle *s, TriggerData *trigdata)
 		}
 	}
 
-	if (changed != NULL)
-	{
-		Datum value = PointerGetDatum(changed);
-		bool isnull = false;
-
-		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
-	}
-	return tuple;
-}
-
-/* The row's document, detoasted, or NULL. */
-static struct varlena *
-tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, s->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
+	return changed == NULL ? tuple : dp_tuple_with_document(s->decl, tuple, desc, changed);
 }
 
 /* Returns an error in a document, as the detail of an error with that code, or NULL. */

@@ -598,10 +598,9 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 	tuple = dp_trigger_row(trigdata);
 	s = single_table_of(decl);
 	desc = RelationGetDescr(trigdata->tg_relation);
-	value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
-	if (isnull)
+	doc = dp_tuple_document(decl, tuple, desc);
+	if (doc == NULL)
 		return PointerGetDatum(tuple);
-	doc = PG_DETOAST_DATUM_PACKED(value);
 	value = heap_getattr(tuple, s->entity, desc, &isnull);
 	if (!isnull)
 		entity = TextDatumGetCString(value);
@@ -612,9 +611,10 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 	{
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 		{
-			value = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum, desc, &isnull);
-			if (!isnull)
-				refuse_keys(s, PG_DETOAST_DATUM_PACKED(value), doc, item.doc);
+			struct varlena *old = dp_tuple_document(decl, trigdata->tg_trigtuple, desc);
+
+			if (old != NULL)
+				refuse_keys(s, old, doc, item.doc);
 		}
 		cols[n] = decl->doc_attnum;
 		values[n] = PointerGetDatum(item.doc);

@@ -78,7 +78,6 @@ static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varl
 static bool place_taken(const Cold *c, struct varlena *doc, const DpPath *path);
 static void cold_prune(Cold *c, struct varlena *doc, const DpKey *key);
 static bool cold_settle(Cold *c, const DpKey *key);
-static struct varlena *row_document(const Cold *c, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
 static void row_write(Cold *c, const DpKey *key, struct varlena *doc);
 static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
@@ -200,22 +199,15 @@ cold_before(Cold *c, TriggerData *trigdata)
 	if (marked == DP_MARK_INTERNAL)
 	{
 		struct varlena *wanted = dp_marked_document(c->decl->target, c->decl->name);
-		struct varlena *doc = row_document(c, tuple, desc);
+		struct varlena *doc = dp_tuple_document(c->decl, tuple, desc);
 		struct varlena *rest;
-		int attnum = c->decl->doc_attnum;
-		Datum value;
-		bool isnull = false;
 
 		/* the pattern itself writes cold fields back */
 		if (wanted == NULL || doc == NULL || cold_present(c, wanted) ||
 			cold_extract(c, doc, &rest) == NULL)
 			return tuple;
-		/*
-		 * a user's trigger has added cold fields to a document from which we have just removed
-		 * them
-		 */
-		value = PointerGetDatum(rest);
-		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
+		/* a trigger of a user has added cold fields to a document without them */
+		return dp_tuple_with_document(c->decl, tuple, desc, rest);
 	}
 	dp_moves_before(c->decl, trigdata);
 	return tuple;
@@ -265,7 +257,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 		move->flags |= is_whole ? MOVED_WHOLE : MOVED_WRITTEN;
 		return;
 	}
-	doc = row_document(c, tuple, desc);
+	doc = dp_tuple_document(c->decl, tuple, desc);
 	SPI_connect();
 	if (doc == NULL)
 	{
@@ -549,16 +541,6 @@ cold_settle(Cold *c, const DpKey *key)
 		side_put(c, key, cold);
 	row_write(c, key, rest);
 	return true;
-}
-
-/* The document of a row, or NULL. */
-static struct varlena *
-row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, c->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
 /*

@@ -106,7 +106,7 @@ static HeapTuple
 attach_before(DpTree *attached, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *written;
@@ -115,7 +115,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	DpValue parent;
 	bool has;
 
-	given = dp_tree_document(attached, tuple, desc);
+	given = dp_tuple_document(attached->decl, tuple, desc);
 	if (given == NULL)
 		return tuple;
 	if (dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
@@ -127,10 +127,10 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		doc = dp_tree_put_back(attached, wanted, given, false);
 		has = dp_tree_parent(attached, wanted, &parent);
 		doc = dp_tree_set_parent(attached, doc, has ? &parent : NULL);
-		return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+		return doc == given ? tuple : dp_tuple_with_document(attached->decl, tuple, desc, doc);
 	}
 	if (is_update)
-		old = dp_tree_document(attached, trigdata->tg_trigtuple, desc);
+		old = dp_tuple_document(attached->decl, trigdata->tg_trigtuple, desc);
 	written = dp_tree_written(attached, NULL, old, given);
 	has = dp_tree_parent(attached, written, &parent);
 	if (old != NULL)
@@ -141,7 +141,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		if (had == has && (!has || dp_value_identical(&before, &parent)))
 		{
 			doc = dp_tree_put_back(attached, old, written, false);
-			return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+			return doc == given ? tuple : dp_tuple_with_document(attached->decl, tuple, desc, doc);
 		}
 	}
 
@@ -163,7 +163,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	}
 	if (old != NULL)
 		doc = dp_tree_guarded(attached, given, doc, NULL, 0);
-	return doc == given ? tuple : dp_tree_with_document(attached, tuple, desc, doc);
+	return doc == given ? tuple : dp_tuple_with_document(attached->decl, tuple, desc, doc);
 }
 
 /* DpTreeFetch without locks. */
@@ -179,10 +179,9 @@ probe_fetch(void *arg, const DpValue *id)
 static void
 attach_after_row(DpTree *attached, TriggerData *trigdata)
 {
-	HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-																  : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	struct varlena *doc =
-		dp_tree_document(attached, tuple, RelationGetDescr(trigdata->tg_relation));
+		dp_tuple_document(attached->decl, tuple, RelationGetDescr(trigdata->tg_relation));
 	DpValue parent;
 	DpTreeStatement *s;
 	DpTreeCame *came;

@@ -92,13 +92,6 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
  */
 extern void dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child);
 
-/* A row with another document. */
-extern HeapTuple
-dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
-
-/* The document of a row, NULL for a null; detoasted, not a copy if it was not toasted. */
-extern struct varlena *dp_tree_document(DpTree *tree, HeapTuple tuple, TupleDesc desc);
-
 /*
  * The array of a node's children as their rows have it, in the order of siblings; in the current
  * context.

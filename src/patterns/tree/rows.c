@@ -354,22 +354,3 @@ dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id)
 	*result = dp_builder_view(b, DP_TYPE_ARRAY);
 	return result;
 }
-
-HeapTuple
-dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
-{
-	Datum value = PointerGetDatum(doc);
-	bool isnull = false;
-	int attnum = tree->decl->doc_attnum;
-
-	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
-}
-
-struct varlena *
-dp_tree_document(DpTree *tree, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum value = heap_getattr(tuple, tree->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
-}

@@ -85,14 +85,14 @@ static HeapTuple
 tree_before(DpTree *tree, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = dp_trigger_row(trigdata);
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *doc;
 	struct varlena *old = NULL;
 	DpValue id;
 
-	given = dp_tree_document(tree, tuple, desc);
+	given = dp_tuple_document(tree->decl, tuple, desc);
 	if (given == NULL)
 		return tuple;
 	if (dp_marked(tree->decl->target, tree->mark) == DP_MARK_INTERNAL)
@@ -106,24 +106,14 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 		doc = dp_tree_put_back(tree, wanted, given, true);
 		if (dp_tree_parent(tree, wanted, &parent) && tree->truth == DP_TREE_PARENT)
 			doc = dp_tree_set_parent(tree, doc, &parent);
-		return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
+		return doc == given ? tuple : dp_tuple_with_document(tree->decl, tuple, desc, doc);
 	}
 
 	if (is_update)
 	{
-		Datum before;
-		Datum after;
-		bool null;
-
-		/* a document that does not change is not even read */
-		before = heap_getattr(trigdata->tg_trigtuple, tree->decl->doc_attnum, desc, &null);
-		after = heap_getattr(tuple, tree->decl->doc_attnum, desc, &null);
-		if (DatumGetPointer(before) != NULL && DatumGetPointer(after) != NULL &&
-			VARSIZE_ANY(DatumGetPointer(before)) == VARSIZE_ANY(DatumGetPointer(after)) &&
-			memcmp(DatumGetPointer(before), DatumGetPointer(after),
-				   VARSIZE_ANY(DatumGetPointer(before))) == 0)
+		if (dp_trigger_same_document(trigdata, tree->decl))
 			return tuple;
-		old = dp_tree_document(tree, trigdata->tg_trigtuple, desc);
+		old = dp_tuple_document(tree->decl, trigdata->tg_trigtuple, desc);
 	}
 	check_truth(tree, given);
 	dp_tree_check_id(tree, given, &id);
@@ -146,7 +136,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 			(!has || same_id(&parent, &old_parent)))
 		{
 			doc = dp_tree_put_back(tree, old, doc, true);
-			return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
+			return doc == given ? tuple : dp_tuple_with_document(tree->decl, tuple, desc, doc);
 		}
 		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
 		{
@@ -170,7 +160,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 	doc = tree_place(tree, trigdata->tg_relation, doc, &id, old == NULL);
 	if (old != NULL)
 		doc = dp_tree_guarded(tree, given, doc, NULL, 0);
-	return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
+	return doc == given ? tuple : dp_tuple_with_document(tree->decl, tuple, desc, doc);
 }
 
 /*
@@ -262,12 +252,11 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	bool has = false;
 
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-		before = dp_tree_document(tree, trigdata->tg_trigtuple, desc);
+		before = dp_tuple_document(tree->decl, trigdata->tg_trigtuple, desc);
 	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		now = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
-														  : trigdata->tg_trigtuple;
-		after = dp_tree_document(tree, now, desc);
+		now = dp_trigger_row(trigdata);
+		after = dp_tuple_document(tree->decl, now, desc);
 	}
 	if (before != NULL)
 	{

@@ -106,7 +106,6 @@ static void check_number(int64 revision);
 static void check_place(DpVersioning *v, struct varlena *doc);
 static void versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 							  struct varlena *before, struct varlena *after);
-static struct varlena *versioning_row_document(DpVersioning *v, HeapTuple tuple, TupleDesc desc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -147,7 +146,7 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			after_insert(v, trigdata->tg_trigtuple, desc, &key);
 		else
-			after_delete(v, versioning_row_document(v, trigdata->tg_trigtuple, desc), &key);
+			after_delete(v, dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc), &key);
 	}
 	return PointerGetDatum(NULL);
 }
@@ -438,16 +437,6 @@ dp_versioning_with_number(DpVersioning *v, struct varlena *doc, int64 revision,
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value);
 }
 
-/* The document of a row of the table; NULL for a null.  Detoasted. */
-static struct varlena *
-versioning_row_document(DpVersioning *v, HeapTuple tuple, TupleDesc desc)
-{
-	bool isnull;
-	Datum doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
-
-	return isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(doc);
-}
-
 static void
 check_number(int64 revision)
 {
@@ -688,8 +677,8 @@ static HeapTuple
 before_update(DpVersioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
-	struct varlena *after = versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *before = dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_tuple_document(v->decl, trigdata->tg_newtuple, desc);
 	struct varlena *same;
 	DpKey old_key;
 	DpKey new_key;
@@ -697,9 +686,6 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 	bool missing;
 	int64 number;
 	int64 given;
-	int column = v->decl->doc_attnum;
-	Datum value;
-	bool isnull = false;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	if (correction_of(v, &old_key) != NULL)
@@ -747,17 +733,15 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 				(only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
 				is_part_of_write(v, &old_key, number))
 			{
-				value = PointerGetDatum(same);
-				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value,
-												 &isnull);
+				return dp_tuple_with_document(v->decl, trigdata->tg_newtuple, desc, same);
 			}
 		}
 		check_number(number);
 		number++;
 	}
-	value = PointerGetDatum(dp_versioning_with_number(v, after, number,
-													  before != NULL ? before : after));
-	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+	return dp_tuple_with_document(v->decl, trigdata->tg_newtuple, desc,
+								  dp_versioning_with_number(v, after, number,
+															before != NULL ? before : after));
 }
 
 /* ---------------------------------------------------------------- after */
@@ -769,7 +753,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 static void
 after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 {
-	struct varlena *doc = versioning_row_document(v, tuple, desc);
+	struct varlena *doc = dp_tuple_document(v->decl, tuple, desc);
 	int64 number;
 	int64 given = 0;
 	bool has_number;
@@ -835,8 +819,8 @@ static void
 after_update(DpVersioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
-	struct varlena *after = versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *before = dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc);
+	struct varlena *after = dp_tuple_document(v->decl, trigdata->tg_newtuple, desc);
 	DpKey old_key;
 	DpKey new_key;
 	Correction *c;
@@ -1154,7 +1138,7 @@ all_deleted(DpVersioning *v, Relation rel)
 
 		CHECK_FOR_INTERRUPTS();
 		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
-		after_delete(v, versioning_row_document(v, tuple, RelationGetDescr(rel)), &key);
+		after_delete(v, dp_tuple_document(v->decl, tuple, RelationGetDescr(rel)), &key);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old);
