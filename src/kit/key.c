@@ -26,6 +26,7 @@ static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, O
 static bool
 value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
 static bool is_same_value(const DpValue *value, Datum converted, Oid type, Oid base);
+static Datum key_column(DpDecl *decl, int i, HeapTuple tuple, AttrNumber attnum, TupleDesc desc);
 static bool is_integer(Oid type);
 static bool is_one_value(DpDecl *decl, Oid type);
 static void
@@ -38,15 +39,34 @@ dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key)
 
 	key->n = decl->nkeys;
 	for (i = 0; i < decl->nkeys; i++)
-	{
-		bool isnull;
+		key->values[i] = key_column(decl, i, tuple, decl->keys[i].attnum, desc);
+}
 
-		key->values[i] = heap_getattr(tuple, decl->keys[i].attnum, desc, &isnull);
-		if (isnull)
-			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("null value in column \"%s\" of the primary key of table %s",
-								   decl->keys[i].name, dp_relation_name(decl->relid))));
-	}
+void
+dp_key_of_row(DpDecl *decl, Relation rel, HeapTuple tuple, DpKey *key)
+{
+	int i;
+
+	key->n = decl->nkeys;
+	for (i = 0; i < decl->nkeys; i++)
+		key->values[i] = key_column(decl, i, tuple,
+									RelationGetRelid(rel) == decl->relid
+										? decl->keys[i].attnum
+										: get_attnum(RelationGetRelid(rel), decl->keys[i].name),
+									RelationGetDescr(rel));
+}
+
+static Datum
+key_column(DpDecl *decl, int i, HeapTuple tuple, AttrNumber attnum, TupleDesc desc)
+{
+	bool isnull;
+	Datum value = heap_getattr(tuple, attnum, desc, &isnull);
+
+	if (isnull)
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("null value in column \"%s\" of the primary key of table %s",
+							   decl->keys[i].name, dp_relation_name(decl->relid))));
+	return value;
 }
 
 void

@@ -19,6 +19,9 @@ typedef struct DpKey
 /* The key of a row of decl->relid.  Points into the tuple. */
 extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key);
 
+/* The same for a row of rel, which may also be a partition with other attribute numbers. */
+extern void dp_key_of_row(DpDecl *decl, Relation rel, HeapTuple tuple, DpKey *key);
+
 /*
  * The key that was passed to a SQL function as an argument of type "any": a plain value, an untyped
  * literal (parsed as the key column's type), or a row with one value per key column.  A row of the

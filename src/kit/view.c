@@ -72,12 +72,11 @@ Datum
 dp_pattern_whole(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc;
-	struct varlena *whole;
 	List *decls;
 	DpDecl *decl;
 	DpKey key;
 	SPIPlanPtr plan;
-	MemoryContext caller = CurrentMemoryContext;
+	bool visible;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -99,21 +98,27 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 		/* a user who may not read the column may not read the other parts */
 		plan = key_plan(decl, &plan_visible,
 						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
-	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
-	{
-		SPI_finish();
-		PG_RETURN_POINTER(doc);
-	}
-	whole = join_document(NULL, decls, doc, &key, false);
-	if (whole != doc)
-	{
-		MemoryContext old = MemoryContextSwitchTo(caller);
-
-		whole = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
-		MemoryContextSwitchTo(old);
-	}
+	visible = dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0;
 	SPI_finish();
-	PG_RETURN_POINTER(whole);
+	PG_RETURN_POINTER(visible ? dp_whole_document(decls, doc, &key, false) : doc);
+}
+
+struct varlena *
+dp_whole_document(List *decls, struct varlena *doc, const DpKey *key, bool latest)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext old;
+	struct varlena *whole;
+
+	if (!is_split(NULL, decls, doc))
+		return doc;
+	SPI_connect();
+	whole = join_document(NULL, decls, doc, key, latest);
+	old = MemoryContextSwitchTo(caller);
+	whole = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
+	MemoryContextSwitchTo(old);
+	SPI_finish();
+	return whole;
 }
 
 const DpViewMethods dp_whole_view = {

@@ -71,6 +71,13 @@ extern bool dp_view_read(Relation view, const DpViewMethods *methods, char **arg
 /* The trigger function of such a view, after dp_trigger_require(). */
 extern Datum dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods);
 
+/*
+ * The document with what patterns keep elsewhere, as of the latest snapshot or the calling
+ * statement's; doc itself if that is nothing.
+ */
+extern struct varlena *
+dp_whole_document(List *decls, struct varlena *doc, const DpKey *key, bool latest);
+
 /* The views <table>_whole. */
 extern const DpViewMethods dp_whole_view;
 

@@ -29,6 +29,7 @@
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
+#include "kit/view.h"
 #include "patterns/polymorphic/polymorphic.h"
 
 /* Contents of an error message */
@@ -57,8 +58,6 @@ typedef struct Refusal
 } Refusal;
 
 static HeapTuple poly_before(DpPoly *p, TriggerData *trigdata);
-static bool is_split(const DpPoly *p, struct varlena *doc);
-static struct varlena *whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key);
 static void read_variants(DpPoly *p);
 static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec,
 						DpSchema **schema);
@@ -157,67 +156,21 @@ poly_before(DpPoly *p, TriggerData *trigdata)
 		DpMarkKind mark = dp_marked(p->decl->target, NULL);
 
 		/* the pattern that splits it moves validated parts */
-		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
+		if (mark == DP_MARK_INTERNAL &&
+			dp_whole_view.is_changed(NULL, dp_decls(p->decl->relid), doc))
 			return tuple;
 		if (mark == DP_MARK_NONE)
 		{
 			DpKey key;
 
 			dp_key_of_tuple(p->decl, tuple, desc, &key);
-			doc = whole_document(p, doc, &key);
+			doc = dp_whole_document(dp_decls(p->decl->relid), doc, &key, true);
 		}
 	}
 	value = dp_value_of_document(doc);
 	if (!dp_poly_valid(p, &value))
 		poly_refuse(p, &value);
 	return tuple;
-}
-
-/* Whether another pattern keeps a part of a document elsewhere. */
-static bool
-is_split(const DpPoly *p, struct varlena *doc)
-{
-	ListCell *lc;
-
-	foreach(lc, dp_decls(p->decl->relid))
-	{
-		DpDecl *decl = lfirst(lc);
-		const DpPattern *m = decl->methods;
-
-		if (m->is_split != NULL && m->is_split(decl, doc))
-			return true;
-	}
-	return false;
-}
-
-/* The document with what other patterns keep elsewhere, in the current context. */
-static struct varlena *
-whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	struct varlena *whole = doc;
-	ListCell *lc;
-
-	foreach(lc, dp_decls(p->decl->relid))
-	{
-		DpDecl *decl = lfirst(lc);
-		const DpPattern *m = decl->methods;
-		struct varlena *joined;
-		MemoryContext old;
-
-		if (m->is_split == NULL || !m->is_split(decl, doc))
-			continue;
-		SPI_connect();
-		joined = m->whole(decl, whole, key, true);
-		if (joined != whole)
-		{
-			old = MemoryContextSwitchTo(caller);
-			whole = dp_document_to_varlena(DP_DOC_DATA(joined), DP_DOC_SIZE(joined));
-			MemoryContextSwitchTo(old);
-		}
-		SPI_finish();
-	}
-	return whole;
 }
 
 /* ---------------------------------------------------------------- declarations */
@@ -720,7 +673,7 @@ poly_settle(DpDecl *decl, const DpKey *key)
 	if (!dp_row_read(decl, &plan_settle, key, "", 0, &doc) || doc == NULL)
 		return false;
 	if (p->splits)
-		doc = whole_document(p, doc, key);
+		doc = dp_whole_document(dp_decls(p->decl->relid), doc, key, true);
 	value = dp_value_of_document(doc);
 	if (!dp_poly_valid(p, &value))
 		ereport(

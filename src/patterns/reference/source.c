@@ -406,23 +406,8 @@ static DpValue
 row_id(DpReference *ref, Relation rel, HeapTuple tuple)
 {
 	DpKey key;
-	int i;
 
-	key.n = ref->source->nkeys;
-	for (i = 0; i < key.n; i++)
-	{
-		const DpKeyColumn *column = &ref->source->keys[i];
-		AttrNumber attnum = RelationGetRelid(rel) == ref->source->relid
-								? column->attnum
-								: get_attnum(RelationGetRelid(rel), column->name);
-		bool isnull;
-
-		key.values[i] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
-		if (isnull)
-			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("null value in column \"%s\" of the primary key of table %s",
-								   column->name, dp_relation_name(ref->source->relid))));
-	}
+	dp_key_of_row(ref->source, rel, tuple, &key);
 	return dp_value_of_varlena(dp_key_to_value(ref->source, &key));
 }
 

@@ -198,20 +198,10 @@ tuple_doc(const DpRelationshipSide *side, Relation rel, HeapTuple tuple)
 static DpValue
 tuple_key(const DpRelationshipSide *side, Relation rel, HeapTuple tuple)
 {
-	AttrNumber attnum = RelationGetRelid(rel) == side->relid
-							? side->table->keys[0].attnum
-							: get_attnum(RelationGetRelid(rel), side->table->keys[0].name);
 	DpKey key;
-	bool isnull;
 
-	key.n = 1;
-	key.values[0] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
-	if (isnull)
-		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-						errmsg("null value in the primary key of table %s",
-							   dp_relation_name(side->relid))));
-	return dp_value_of_varlena((struct varlena *) PG_DETOAST_DATUM_PACKED(
-		PointerGetDatum(dp_key_to_value(side->table, &key))));
+	dp_key_of_row(side->table, rel, tuple, &key);
+	return dp_value_of_varlena(dp_key_to_value(side->table, &key));
 }
 
 /* The array of a document; false if there is none. */

@@ -463,27 +463,12 @@ single_before(DpSingle *s, TriggerData *trigdata)
 	struct varlena *changed = NULL;
 	DpSingleDoc old_read;
 	DpSingleDoc read;
-	int attnum = s->decl->doc_attnum;
 	int i;
 
 	memset(&old_read, 0, sizeof(old_read));
 	memset(&read, 0, sizeof(read));
-	if (is_update)
-	{
-		Datum old_doc;
-		Datum new_doc;
-		bool old_null;
-		bool new_null;
-
-		/* an unchanged document may be toasted: it is not fetched */
-		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		new_doc = heap_getattr(tuple, attnum, desc, &new_null);
-		if (!old_null && !new_null &&
-			VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
-			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc),
-				   VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
-			return tuple;
-	}
+	if (is_update && dp_trigger_same_document(trigdata, s->decl))
+		return tuple;
 	if (is_update || is_delete)
 		before = dp_tuple_document(s->decl, trigdata->tg_trigtuple, desc);
 	if (!is_delete)
