@@ -1,14 +1,12 @@
 /*
  * consistent.c
- *		The support functions of the GIN operator class bson_ops that deal with
- *		queries: which keys are looked up, which of a range belong to it, and
- *		what follows for a document from the keys that it has.  key.c and
- *		extract.c have what is stored.
+ *		Query support of the GIN operator class bson_ops: the keys to search, which keys of a
+ *		range belong to it, and whether a document with the found keys matches. key.c and
+ *		extract.c make the stored keys.
  *
- * The operators and their strategies: doc @@~ filter (1), doc @> doc (2),
- * doc ? path (3), doc ?| paths (4), doc ?& paths (5).  Nobody writes @@~: the
- * planner does, for @@, and keeps @@ as a filter.  So what the keys say of @@~
- * is its answer, while the others are always rechecked.
+ * The operators and their strategies: doc @@~ filter (1), doc @> doc (2), doc ? path (3), doc ?|
+ * paths (4), doc ?& paths (5).  Users do not write @@~: the planner derives it from @@, and keeps
+ * @@ as a filter.  So @@~ is answered by the keys alone, while the others are always rechecked.
  */
 #include "postgres.h"
 
@@ -83,8 +81,8 @@ dp_bson_gin_extract_query(PG_FUNCTION_ARGS)
 }
 
 /*
- * What is looked up for a filter.  The planner has chosen already, as far as
- * it knew the filter; a comment in it says that it knew more than is usual.
+ * The lookup for a filter.  The planner has already chosen, as far as it knew the filter; a comment
+ * in the filter says that it chose by statistics.
  */
 static DpIndexQuery *
 query_of_filter(Datum datum, const DpKeyOptions *options)
@@ -97,9 +95,7 @@ query_of_filter(Datum datum, const DpKeyOptions *options)
 								  options);
 }
 
-/*
- * What is looked up for paths of which any or all must exist.
- */
+/* The lookup for paths of which any or all must exist. */
 static DpIndexQuery *
 query_of_path_array(Datum datum, bool all, const DpKeyOptions *options)
 {
@@ -119,9 +115,7 @@ query_of_path_array(Datum datum, bool all, const DpKeyOptions *options)
 	return dp_query_of_paths(paths, npaths, all, options);
 }
 
-/*
- * GIN's comparePartial: whether a key is still in the range that is looked up.
- */
+/* GIN's comparePartial: whether a key is still in the searched range. */
 DP_FUNCTION(dp_bson_gin_compare_partial);
 Datum
 dp_bson_gin_compare_partial(PG_FUNCTION_ARGS)

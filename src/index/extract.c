@@ -1,12 +1,11 @@
 /*
  * extract.c
- *		What an index stores for a document: its keys.
+ *		The keys that an index stores for a document.
  *
- * The document is walked once for all paths, or once for each named path and
- * each pair.  Keys stand one behind the other in a few chunks of memory.  They
- * are sorted here, where comparing two of them costs next to nothing; GIN, which
- * calls a function for that, then only sees that they are.  See key.h for what
- * is stored.
+ * The document is walked once for all paths, or once for each named path and each pair.  Keys are
+ * written one after the other into a few chunks of memory.  They are sorted here, where a
+ * comparison is cheap; GIN, which calls a function for each comparison, then only verifies the
+ * order.  See key.h for the stored format.
  */
 #include "postgres.h"
 
@@ -223,8 +222,8 @@ walk_document(Extract *x, const DpValue *document, DpPathState state)
 }
 
 /*
- * The keys of a document or an array, and of what is in it.  A document that is
- * an element of an array and not empty has no key of its own.
+ * The keys of a document or an array, and of its contents.  A non-empty document that is an element
+ * of an array has no key of its own.
  */
 static void
 walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_element)
@@ -261,10 +260,10 @@ walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_elem
 /* ---------------------------------------------------------------- named paths */
 
 /*
- * The keys at and below a named path, from the given step of it on.  Names that
- * are whole numbers are passed, as they are no part of a path.  Returns whether
- * some branch lacks the path, as filters see it: of an array on the way they
- * only try the documents, so without any it lacks it.
+ * The keys at and below a named path, from the given step on.  Names that are whole numbers are
+ * skipped, because paths do not contain them.  Returns true if some branch lacks the path, as
+ * filters see it: in an array on the way they only test documents, so an array without documents
+ * lacks it.
  */
 static bool
 walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state)
@@ -357,8 +356,8 @@ walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue *value)
 }
 
 /*
- * The keys of a pair for one element: all values of the first part with all of
- * the second, as long as they are not too many.
+ * The keys of a pair for one element: all values of the first part with all of the second, up to a
+ * limit.
  */
 static void
 pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element)

@@ -1,7 +1,7 @@
 /*
  * key.c
- *		Keys of the GIN operator class: hashes of paths, bytes of values, and
- *		the keys and ranges of keys that a search looks for.  See key.h.
+ *		Keys of the GIN operator class: hashes of paths, bytes of values, and the keys and
+ *		ranges to search. See key.h.
  *
  * All of this is on disk in users' indexes and can never change.
  */
@@ -17,7 +17,7 @@
 /* Bytes of data of a binary in its key, before the hash */
 #define KEY_BINARY_DATA 5
 
-/* A length of binaries that stands for all from here on */
+/* The stored length of all longer binaries */
 #define KEY_BINARY_LONG 255
 
 /* Bytes of an ObjectId: its time, and where the rest begins that is kept */
@@ -53,10 +53,10 @@ const uint8 dp_key_class[256] = {
 	[DP_TYPE_MAXKEY] = DP_KEY_MAXKEY
 };
 
-/* What the bytes of a value are for. */
+/* The purpose of the bytes of a value. */
 typedef enum KeyPurpose
 {
-	KEY_EXACT, /* as they are stored */
+	KEY_EXACT, /* stored in an index */
 	KEY_LOW,   /* the first key that a value not less may have */
 	KEY_END    /* the last one, or its beginning, that one not greater may have */
 } KeyPurpose;
@@ -377,9 +377,7 @@ put_value(uint8 *out, const DpValue *value, KeyPurpose purpose)
 	return 0; /* not reached */
 }
 
-/*
- * The bytes of a value as they are stored.
- */
+/* The bytes of a value as stored. */
 uint32
 dp_key_value(const DpValue *value, uint8 *out)
 {
@@ -429,8 +427,8 @@ dp_key_missing(DpIndexKey *key, DpKeyBase base)
 }
 
 /*
- * A missing limit leaves the class open on that side; code and code with scope
- * share one, told apart by their first byte.
+ * A missing limit leaves the class open on that side; code and code with scope share a class,
+ * distinguished by their first byte.
  */
 void
 dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpValue *high)

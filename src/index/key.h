@@ -56,10 +56,10 @@
 #include "bson/path.h"
 
 /*
- * Bytes of a value in a key.  With the first fifteen, times are told apart by
- * ten minutes (2024-01-15T10:3), and of the names of 60,000 packages or files no
- * more than one in 400 begins as another one; each eight more would make the
- * entry of a long string a fifth larger and divide that by two.
+ * Bytes of a value in a key.  With the first fifteen, times are distinguished by ten minutes
+ * (2024-01-15T10:3), and of the names of 60,000 packages or files at most one in 400 has the same
+ * prefix as another one.  Each eight more would enlarge the entry of a long string by a fifth and
+ * halve that number.
  */
 #define DP_KEY_WHOLE 19  /* a string of so many bytes is there as a whole */
 #define DP_KEY_PREFIX 15 /* of a longer one so many, and the hash */
@@ -101,7 +101,7 @@ typedef enum DpKeyArray
 	DP_KEY_ARRAY_SEVERAL
 } DpKeyArray;
 
-/* A key as it is stored: a bytea with a header of one byte.  See dp_key_datum(). */
+/* A stored key: a bytea with a header of one byte.  See dp_key_datum(). */
 typedef struct DpIndexKey
 {
 	uint8 bytes[1 + DP_KEY_SIZE]; /* header, head, value */
@@ -155,9 +155,8 @@ extern DpPathState dp_key_step(DpPathState state, const char *name, uint32 namel
 extern DpPathState dp_key_steps(DpPathState state, const DpPath *path, int nsteps);
 
 /*
- * What the heads of the keys of a path are, with 0 in the place of the class.
- * For who knows key_hash.h: the head's bytes from the top, lowest bit set if it
- * has only one.
+ * The head of the keys of a path, with class 0.  For users of key_hash.h: the head's bytes from the
+ * top, lowest bit set if it has only one.
  */
 typedef uint32 DpKeyBase;
 
@@ -211,17 +210,14 @@ typedef struct DpKeyPath
 } DpKeyPath;
 
 /*
- * A pair: 'releases(location,date)'.  For each element of the array that the
- * path leads to (or the document that it leads to), each value a of the first
- * part and each value b of the second part, there is the key of b under
- * dp_key_pair_base(options, pair, a); b is missing if the element has no second part.
- * Values are also the elements of arrays, and the arrays themselves at the end
- * of the part or on the way to it; documents are always there.  Elements
- * without a first part have no keys.  Beyond DP_KEY_PAIR_LIMIT combinations in
- * one element there is only the key of
- * dp_key_missing(key, dp_key_base(options, pair->state)), so everybody has to
- * look for that one too.  No path in it has a whole number, and conditions whose path
- * has one cannot be served.
+ * A pair: 'releases(location,date)'.  For each element of the array at the path (or the document at
+ * the path), each value a of the first part and each value b of the second part, there is the key
+ * of b under dp_key_pair_base(options, pair, a); b is missing if the element has no second part.
+ * Values are also the elements of arrays, and the arrays themselves at the end of the part or on
+ * the way to it, and all documents.  Elements without a first part have no keys.  Beyond
+ * DP_KEY_PAIR_LIMIT combinations in one element there is only the key dp_key_missing(key,
+ * dp_key_base(options, pair->state)), so every search must include that key.  No path of a pair
+ * contains a whole number, and a pair cannot serve conditions on such paths.
  */
 typedef struct DpKeyPair
 {

@@ -1,15 +1,15 @@
 /*
  * key_hash.h
- *		Hashes, heads and the order of keys, inline, for the files that make
- *		keys or compare them by the million.
+ *		Hashes, heads and the order of keys, inline, for files that make or compare millions of
+ *		keys.
  *
- * The hash takes blocks of eight bytes, little-endian; the last one, of 0 to 7
- * bytes, is filled up with zeros.  Each is
+ * The hash takes blocks of eight bytes, little-endian; the last one, of 0 to 7 bytes, is padded
+ * with zeros.  Each is
  *
  *		h = (h XOR block) * 0x9fb21c651e98df25 mod 2^64;  h = h XOR (h >> 32)
  *
- * with h being the seed, or the hash of what came before.  Names have no zeros
- * in them, so where a name ends is clear from the blocks.
+ * with h being the seed, or the previous hash.  Names contain no zeros, so the blocks determine
+ * where a name ends.
  */
 #ifndef DP_INDEX_KEY_HASH_H
 #define DP_INDEX_KEY_HASH_H
@@ -78,7 +78,9 @@ dp_key_head_size(DpKeyBase base)
 	return base & 1 ? 1 : DP_KEY_HEAD_SIZE;
 }
 
-/* Writes the head of a key that begins, with its header, at p.  Returns where its value goes. */
+/*
+ * Writes the head of a key that begins, with its header, at p.  Returns the position of its value.
+ */
 static inline uint8 *
 dp_key_put_head(uint8 *p, DpKeyBase base, DpKeyClass class)
 {
@@ -101,9 +103,8 @@ dp_key_put_size(uint8 *p, const uint8 *end)
 }
 
 /*
- * Compares keys byte by byte, then the shorter first.  Most are told apart by
- * the first four or eight bytes, read as integers; the last integer may overlap
- * the one before.
+ * Compares keys byte by byte, then the shorter first.  Most differ in the first four or eight
+ * bytes, which are read as integers; the last integer may overlap the previous one.
  */
 static inline int
 dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)

@@ -15,7 +15,7 @@
 #include "index/key.h"
 #include "index/key_hash.h"
 
-/* What the keys with a base are called: an entry of a hash table */
+/* The name of a key's base: an entry of a hash table */
 typedef struct BaseName
 {
 	DpKeyBase base;
@@ -222,7 +222,7 @@ names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, voi
 	pfree(name.data);
 }
 
-/* Appends a pair as it is written in the options. */
+/* Appends a pair in the syntax of the option. */
 static void
 pair_to_text(StringInfo out, const DpKeyPair *pair)
 {
@@ -234,7 +234,7 @@ pair_to_text(StringInfo out, const DpKeyPair *pair)
 	appendStringInfoChar(out, ')');
 }
 
-/* What the head of a key was made of. */
+/* Restores the base of a key from its head. */
 static DpKeyBase
 key_base(const DpIndexKey *key, const DpKeyOptions *options)
 {

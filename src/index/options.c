@@ -2,11 +2,11 @@
  * options.c
  *		Options of the GIN operator class bson_ops: named paths and pairs.
  *
- *		paths = 'a.b, c'						only these paths and what is below them
+ *		paths = 'a.b, c'						only these paths and paths below them
  *		pairs = 'releases(location,date)'		pairs of fields of sub-documents
  *
- * With neither of them all paths are in the index.  Both are kept as they were
- * written and are parsed again by who needs them.
+ * Without options the index contains all paths.  Both options are stored as text and parsed by each
+ * user.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 
 #include "index/key.h"
 
-/* What the operator class stores: positions of the texts behind it, 0 for none */
+/* The stored options: positions of the texts after it, 0 for none */
 typedef struct StoredOptions
 {
 	int32 vl_len_;

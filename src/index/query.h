@@ -1,16 +1,14 @@
 /*
  * query.h
- *		What an index on documents can serve of a filter, and what it looks up.
+ *		The part of a filter that an index on documents can serve, and the keys to search.
  *
- * A filter becomes conditions (DpCondition): a tree that says as much of the
- * filter as the index can tell, and never more than the filter says: every
- * document that matches the filter meets the conditions.  It can be written
- * as a filter again, which is what EXPLAIN shows, and it becomes a query
- * (DpIndexQuery): entries to be looked up in the index and a tree over them.
- * The entries may find more than the conditions say, never less.
+ * A filter becomes conditions (DpCondition): a tree of what the index can decide.  Every document
+ * that matches the filter satisfies the conditions.  They can be written as a filter again, which
+ * EXPLAIN shows, and they become a query (DpIndexQuery): entries to search in the index and a tree
+ * over them.  The entries may find more documents than the conditions, never fewer.
  *
- * Memory: everything lives in the context that was current, and points into
- * the filter, the document or the paths that were given.
+ * Memory: everything lives in the current context, and points into the filter, the document or the
+ * paths that were passed.
  */
 #ifndef DP_INDEX_QUERY_H
 #define DP_INDEX_QUERY_H
@@ -63,7 +61,7 @@ typedef struct DpCondition
 	const DpFilterNode *upper;
 	const DpFilterPath *name; /* as the filter spells the path */
 	DpTypeSet types;
-	bool in_value;       /* $elemMatch of a value: one value must meet it all */
+	bool in_value;       /* $elemMatch of a value: one value must satisfy all */
 	bool in_element;     /* below $elemMatch */
 	const char *literal; /* REGEX */
 	uint32 literallen;
@@ -81,8 +79,8 @@ extern DpCondition *
 dp_conditions_of_filter(const DpFilterNode *root, const DpKeyOptions *options, bool all);
 
 /*
- * The same, where estimate tells the fraction of documents that a node of the
- * filter keeps.  by_statistics: without it fewer of these would have been left.
+ * Does the same with an estimate of the fraction of documents that satisfy a node of the filter.
+ * by_statistics: without the estimate, fewer conditions would have been chosen.
  */
 typedef double (*DpConditionEstimate)(const DpFilterNode *node, void *arg);
 
@@ -91,9 +89,8 @@ dp_conditions_estimated(const DpFilterNode *root, const DpKeyOptions *options,
 						DpConditionEstimate estimate, void *arg, bool *by_statistics);
 
 /*
- * The conditions as a filter (a palloc'd bson), or NULL for DP_COND_ALL.  A
- * filter that is chosen has a comment by which dp_filter_is_chosen() knows it:
- * all of it shall be looked up.
+ * The conditions as a filter (a palloc'd bson), or NULL for DP_COND_ALL.  A chosen filter has a
+ * comment that dp_filter_is_chosen() recognizes: all of it must be searched.
  */
 extern struct varlena *dp_conditions_to_filter(const DpCondition *condition, bool chosen);
 extern bool dp_filter_is_chosen(const DpFilterNode *root);
@@ -121,7 +118,7 @@ typedef struct DpQueryNode
 	struct DpQueryNode **nodes;
 } DpQueryNode;
 
-/* A key that is looked up, or the keys from one to another. */
+/* A key to search, or a range of keys. */
 typedef struct DpQueryEntry
 {
 	DpKeyRange range; /* of a single key only low */
@@ -137,14 +134,14 @@ typedef struct DpIndexQuery
 	int room;
 } DpIndexQuery;
 
-/* What is looked up for conditions, for doc @> b, and for one or more paths that must exist. */
+/* The lookup for conditions, for doc @> b, and for one or more paths that must exist. */
 extern DpIndexQuery *
 dp_query_of_conditions(const DpCondition *condition, const DpKeyOptions *options);
 extern DpIndexQuery *dp_query_of_contained(const DpValue *b, const DpKeyOptions *options);
 extern DpIndexQuery *
 dp_query_of_paths(DpPath *const *paths, int n, bool all, const DpKeyOptions *options);
 
-/* Three-valued: what the tree says when so much is known about the entries. */
+/* The three-valued result of the tree for the known entries. */
 extern GinTernaryValue dp_query_evaluate(const DpQueryNode *node, const GinTernaryValue *check);
 
 #endif /* DP_INDEX_QUERY_H */

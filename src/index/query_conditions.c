@@ -2,22 +2,20 @@
  * query_conditions.c
  *		From a compiled filter to the conditions that an index can serve.
  *
- * What becomes what:
- *
  *		$eq, $in, $all			keys, exactly
  *		$gt .. $lt				a range of keys; both ends at one path are one range
- *		/^abc/					the strings that begin so
+ *		/^abc/					the strings with this prefix
  *		$elemMatch				its conditions at the paths below; by a pair if there is one
- *		$and, $or				trees; a branch of $or without conditions spoils it
+ *		$and, $or				trees; a branch of $or without conditions makes $or useless
  *		$not, $nor, $ne			only $exists: false and $ne: null
  *		null					equality finds missing fields, which only named paths have
  *		$size: 0				the key of the empty array
  *		$exists, $type			all keys of a path, or of a path and a class of values
  *		$size, $mod, $bits...,
- *		other $regex			no more than $type
+ *		other $regex			only the $type
  *		$expr, $jsonSchema		nothing
  *
- * Conditions that must all hold are chosen among: see choose().
+ * Of conditions that must all hold, some are chosen: see choose().
  */
 #include "postgres.h"
 
@@ -29,13 +27,13 @@
 #include "mql/regex.h"
 
 /*
- * What it costs to read an entry of the index, of a range and of a single key,
- * where a visit to a document costs 1.
+ * The cost of reading an index entry, of a range and of a single key; a visit to a document costs
+ * 1.
  */
 #define RANGE_COST 0.1
 #define KEY_COST 0.02
 
-/* What a condition speaks of */
+/* The scope of a condition */
 typedef enum Scope
 {
 	SCOPE_DOCUMENT,
@@ -107,7 +105,7 @@ make_condition(DpConditionOp op)
 	return condition;
 }
 
-/* A condition on what the path of a node leads to. */
+/* A condition on the values at the path of a node. */
 static DpCondition *
 make_lookup(DpConditionOp op, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
@@ -161,9 +159,7 @@ make_types(const DpFilterNode *node, const DpPathChain *outer, Scope scope, int 
 
 /* ---------------------------------------------------------------- what the index has */
 
-/*
- * Whether the index has all values that a chain of paths leads to.
- */
+/* True if the index has all values at a chain of paths. */
 static bool
 is_covered(Serving *s, const DpPathChain *chain)
 {
@@ -181,7 +177,7 @@ knows_missing(Serving *s, const DpPath *path, const DpPathChain *outer)
 	return outer == NULL && dp_key_options_missing(s->options, path) != NULL;
 }
 
-/* Whether a value can stand in the lookup of a pair. */
+/* True if a pair can search for the value. */
 static bool
 good_in_pair(const DpValue *value, bool first)
 {
@@ -190,8 +186,8 @@ good_in_pair(const DpValue *value, bool first)
 }
 
 /*
- * Whether it has what tells equality with a value there: for a document, some
- * of its fields will do.
+ * True if the index can decide equality with a value there; for a document, some of its fields
+ * suffice.
  */
 static bool
 value_covered(Serving *s, const DpPathChain *chain, const DpValue *value)
@@ -280,9 +276,7 @@ collect_conjuncts(Conjuncts *list, const DpFilterNode *node, bool negated)
 		collect_conjuncts(list, node->u.children.nodes[i], inner);
 }
 
-/*
- * The conditions that follow from a node, or from its not being met.
- */
+/* The conditions that follow from a node, or from its negation. */
 static DpCondition *
 serve(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *outer, Scope scope)
 {
@@ -312,16 +306,14 @@ serve(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *out
 	}
 }
 
-/*
- * One of the children of the node must be met, or not be met.
- */
+/* One of the children of the node must hold, or not hold. */
 static DpCondition *
 serve_any_of(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *outer,
 			 Scope scope)
 {
 	ConditionList list = { 0 };
 
-	/* $elemMatch of a value has no way to say this */
+	/* $elemMatch of a value cannot express this */
 	if (scope == SCOPE_VALUE)
 		return &all_documents;
 	for (int i = 0; i < node->u.children.n; i++)
@@ -523,9 +515,9 @@ serve_condition(Serving *s, const DpFilterNode *node, const DpPathChain *outer, 
 }
 
 /*
- * What follows from a condition not being met: that a path is missing, or that
- * it is there and not null.  An array on the way has no missing fields if it
- * has no documents, so the latter holds for paths of one part.
+ * What follows if a condition does not hold: that a path is missing, or that it exists and is not
+ * null.  An array on the way without documents has no missing fields, so the latter holds for paths
+ * of one part.
  */
 static DpCondition *
 serve_negated(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
@@ -891,9 +883,8 @@ expected_fraction(Serving *s, const DpCondition *condition)
 }
 
 /*
- * Which conditions are worth it, given what is usual: no half ranges beside
- * better ones, nothing of little worth beside anything.  Returns the number of
- * those that are kept.
+ * Chooses conditions by heuristics: no half ranges beside better ones, no unselective ones beside
+ * others.  Returns the number of chosen ones.
  */
 static int
 pick_usual(const ConditionList *list, bool *kept)
@@ -909,7 +900,7 @@ pick_usual(const ConditionList *list, bool *kept)
 	return n;
 }
 
-/* Whether all that is looked up for a condition are single keys. */
+/* True if a condition searches only single keys. */
 static bool
 is_of_keys(const DpCondition *condition)
 {
@@ -937,9 +928,9 @@ is_of_keys(const DpCondition *condition)
 }
 
 /*
- * Which of the conditions cost less than they save.  GIN collects all matches
- * of a range before it looks at anything else, while single keys can be
- * skipped through; both are cheaper than visits to documents.
+ * Chooses the conditions that cost less than they save.  GIN collects all matches of a range before
+ * it looks at anything else, while it can skip through single keys; both are cheaper than visits to
+ * documents.
  */
 static int
 pick_estimated(Serving *s, const ConditionList *list, bool *kept)

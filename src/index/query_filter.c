@@ -10,7 +10,7 @@
 
 #include "index/query.h"
 
-/* What the comment says in filters that were chosen by statistics */
+/* The comment in filters that were chosen by statistics */
 #define CHOSEN "chosen by statistics"
 
 static void append_conditions(DpBuilder *b, const DpCondition *condition);
@@ -51,9 +51,8 @@ dp_filter_is_chosen(const DpFilterNode *root)
 }
 
 /*
- * The conditions that must all hold become fields of the open document.
- * Equalities at one path become $all; what else would be a second field of the
- * same name goes into $and.
+ * Conditions that must all hold become fields of the open document.  Equalities at one path become
+ * $all; a second field of the same name goes into $and.
  */
 static void
 append_conditions(DpBuilder *b, const DpCondition *condition)
@@ -222,9 +221,7 @@ append_field(DpBuilder *b, const DpCondition *condition)
 	}
 }
 
-/*
- * What is asked of a path, as operators in the open document.
- */
+/* The conditions on a path, as operators in the open document. */
 static void
 append_operators(DpBuilder *b, const DpCondition *condition)
 {

@@ -1,11 +1,10 @@
 /*
  * query_keys.c
- *		From conditions, from a document that must be contained and from paths
- *		that must exist to the keys that are looked up.
+ *		From conditions, from a contained document and from paths that must exist to the keys to
+ *		search.
  *
- * Whatever an index cannot tell is left out of a conjunction and makes a
- * disjunction say nothing; so the tree never excludes a document that is
- * wanted.
+ * Conditions that an index cannot decide are omitted from a conjunction and make a disjunction
+ * undecidable, so the tree never excludes a matching document.
  */
 #include "postgres.h"
 
@@ -15,7 +14,7 @@
 #include "index/query.h"
 #include "mql/regex.h"
 
-/* So many keys of one document or array that is looked for are enough */
+/* The maximum number of keys for one searched document or array */
 #define ENOUGH_LEAVES 64
 
 typedef struct KeyContext
@@ -218,7 +217,7 @@ either(DpQueryNode *a, DpQueryNode *b)
 	return combine(DP_QUERY_OR, a, b);
 }
 
-/* Numbers the entries of a tree anew, in the order in which they stand in it. */
+/* Numbers the entries of a tree again, in tree order. */
 static void
 renumber(DpQueryNode *node, DpQueryEntry **from, DpIndexQuery *query)
 {
@@ -381,9 +380,7 @@ keys_of(KeyContext *k, const DpCondition *condition)
 	return NULL;
 }
 
-/*
- * The ends of a range as they stand in the filter.
- */
+/* The ends of a range in the filter. */
 static void
 range_ends(const DpCondition *condition, const DpValue **low, const DpValue **high)
 {
@@ -425,9 +422,8 @@ add_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 }
 
 /*
- * A range at a path.  With two ends, each may be met by another value, where
- * there is an array of several elements on the way; but not where one value is
- * spoken of, nor by the array whose element is spoken of.
+ * A range at a path.  If there is an array of several elements on the way, different values may
+ * satisfy the two ends, unless the condition is on one value, or on an element of that array.
  */
 static DpQueryNode *
 keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
@@ -454,9 +450,7 @@ keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 	return result;
 }
 
-/*
- * A value that a path must lead to.
- */
+/* A value at a path. */
 static DpQueryNode *
 keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)
 {
@@ -494,8 +488,7 @@ keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int
 }
 
 /*
- * What is in a document or an array that equals this one; NULL if there is
- * nothing in it that the index has.
+ * The contents of a document or an array that equals this one; NULL if the index has none of them.
  */
 static DpQueryNode *
 keys_of_inside(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)
@@ -558,7 +551,7 @@ keys_of_second(KeyContext *k, DpKeyBase base, const DpCondition *second)
 			return result;
 		case DP_COND_RANGE:
 			result = add_range(k, base, second);
-			/* several values, each of which may meet one end */
+			/* several values, each of which may satisfy one end */
 			if (second->upper != NULL)
 				result = either(result, add_array(k, base, DP_KEY_ARRAY_SEVERAL));
 			return result;
@@ -643,8 +636,7 @@ pairs_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *eleme
 }
 
 /*
- * What a document must have at a path to contain this value there.  chain is
- * NULL for the document itself.
+ * The keys of documents that contain this value at a path.  chain is NULL for the document itself.
  */
 static DpQueryNode *
 keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)

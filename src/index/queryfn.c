@@ -18,7 +18,7 @@
 #include "bson/catalog.h"
 #include "index/query.h"
 
-/* How conditions are looked up */
+/* Kinds of lookups */
 typedef enum Lookup
 {
 	LOOKUP_KEY = 1,
@@ -52,9 +52,8 @@ dp_bson_index_conditions(PG_FUNCTION_ARGS)
 }
 
 /*
- * The options of an index (or of a partitioned one), of its first column whose
- * operator class is bson_ops.  Raises WRONG_OBJECT_TYPE if there is none,
- * UNDEFINED_TABLE if there is no index.
+ * The options of an index (or of a partitioned one), of its first column with the operator class
+ * bson_ops.  Raises WRONG_OBJECT_TYPE if there is none, UNDEFINED_TABLE if there is no index.
  */
 static DpKeyOptions *
 index_options(Oid oid)

@@ -1,16 +1,14 @@
 /*
  * support.c
- *		What the planner asks about bson_match(), and so about doc @@ filter:
- *		what an index can look up for it, and how many rows it keeps.
+ *		Planner support for bson_match(), and so for doc @@ filter: the index condition and the
+ *		selectivity.
  *
- * The operator @@ is in no operator class.  For an index of the class bson_ops
- * the planner gets the condition doc @@~ part instead, where part is a filter
- * too, of those conditions that the index serves and that are worth it; @@
- * itself stays as a filter of the rows that are found.  So EXPLAIN tells them
- * apart, the estimate of rows that the index finds is about what it looks up,
- * and an index that can serve nothing is not considered.  If the filter is
- * not known when the query is planned, the condition is doc @@~ filter and the
- * choice is made when the index is asked.
+ * The operator @@ is in no operator class.  For an index of the class bson_ops the planner gets the
+ * condition doc @@~ part instead, where part is a filter with those conditions that the index
+ * serves and that are selective enough; @@ itself stays as a filter on the found rows.  So EXPLAIN
+ * shows both, the estimate of index rows is that of part, and an index that can serve nothing is
+ * not considered.  If the filter is unknown at plan time, the condition is doc @@~ filter and the
+ * choice is made at execution.
  */
 #include "postgres.h"
 
@@ -91,9 +89,7 @@ index_condition(SupportRequestIndexCondition *request)
 									InvalidOid, request->indexcollation));
 }
 
-/*
- * The part of a filter that the index serves, or NULL if there is none.
- */
+/* The part of a filter that the index serves, or NULL if none. */
 static Const *
 served_part(SupportRequestIndexCondition *request, Node *document, Const *filter)
 {

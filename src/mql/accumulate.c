@@ -1,6 +1,6 @@
 /*
  * accumulate.c
- *		Groups: takes rows in and out and says what the fields are.
+ *		Groups: adds and removes rows and computes the fields.
  */
 #include "postgres.h"
 
@@ -105,7 +105,7 @@ dp_accumulation_free(DpAccumulation *g)
 
 /* ---------------------------------------------------------------- rows */
 
-/* The row that is looked at */
+/* The current row */
 typedef struct Row
 {
 	const DpAccumulators *acc;
@@ -152,7 +152,7 @@ row_value(Row *row, int expr)
 	return v;
 }
 
-/* What a row is to a list.  Returns false if it does not count. */
+/* Makes the candidate of a row for a list.  Returns false if the row does not count. */
 static bool
 row_candidate(Row *row, const DpSlot *slot, DpCandidate *c)
 {
@@ -217,7 +217,7 @@ numbers_add(DpAccumulation *g, DpNumbers *numbers, double d)
 	numbers->d[numbers->n++] = d;
 }
 
-/* A number as a double; false for what is none. */
+/* A number as a double; false for other values. */
 static bool
 value_as_double(const DpValue *v, double *d)
 {
@@ -341,7 +341,9 @@ double_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of all numbers, which are at hand.  Returns false if more went than came. */
+/*
+ * The median of all numbers, which are available.  Returns false if more were removed than added.
+ */
 static bool
 median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 {
@@ -367,10 +369,7 @@ median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 	return k == out->n;
 }
 
-/*
- * Puts what was taken in and out on top of what stands in g->whole.  Returns
- * false if something has to be searched for.
- */
+/* Applies the added and removed rows to g->whole.  Returns false if a search is necessary. */
 static bool
 whole_finish(DpAccumulation *g)
 {
@@ -411,7 +410,7 @@ whole_finish(DpAccumulation *g)
 	return known;
 }
 
-/* Whether the counts of the whole can be: a row more went than there was where they cannot. */
+/* False if the counts of the whole are impossible: more rows were removed than it had. */
 static bool
 whole_is_possible(const DpAccumulation *g)
 {
@@ -468,7 +467,7 @@ dp_accumulation_searches(const DpAccumulation *g, int after)
 		return -1;
 	for (int i = after + 1; i < acc->nfields; i++)
 	{
-		/* a median that two fields show is looked for once */
+		/* a median that two fields share is searched once */
 		if (g->whole[acc->fields[i].slot].search)
 			return i;
 	}

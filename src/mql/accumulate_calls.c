@@ -329,9 +329,8 @@ dp_bson_accumulate_set(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_accumulate_change(target bson, fields bson, added bson[], removed bson[],
- * order_by bson) -> bson: the document brought up to date, or NULL if it does not
- * tell enough.
+ * bson_accumulate_change(target bson, fields bson, added bson[], removed bson[], order_by bson) ->
+ * bson: the updated document, or NULL if its state is not sufficient.
  */
 DP_FUNCTION(dp_bson_accumulate_change);
 Datum

@@ -19,7 +19,7 @@ typedef enum Form
 {
 	FORM_NOTHING, /* {} */
 	FORM_EXPRESSION,
-	FORM_CAPPED,  /* an expression, "cap" beside it */
+	FORM_CAPPED,  /* an expression, with "cap" */
 	FORM_INPUT,   /* {input, n} */
 	FORM_MEDIAN,  /* {input, method}, or an expression */
 	FORM_OUTPUT,  /* {sortBy, output} */
@@ -31,7 +31,7 @@ typedef struct Accumulator
 	const char *name;
 	Form form;
 	DpShow show;
-	DpSlot slot; /* what it begins with */
+	DpSlot slot; /* its initial value */
 } Accumulator;
 
 #define BY_VALUE(down)                                                                             \
@@ -162,8 +162,8 @@ has_field(const DpValue *v, const char *name)
 }
 
 /*
- * The arguments of an accumulator that stand in a document, which has all of
- * them and no others; NULL: not one of this accumulator.
+ * The arguments of an accumulator in a document, which has all of them and no others; NULL: not one
+ * of this accumulator.
  */
 static void
 compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form form, DpSlot *slot)
@@ -390,7 +390,7 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 	{
 		order = copy_value(options->order_by);
 		own.order_by = &order;
-		/* wrong ones are refused even if nothing goes by it */
+		/* a wrong one is an error even if nothing depends on it */
 		if (order.type != DP_TYPE_DOCUMENT)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("the order of rows must be a document")));

@@ -10,7 +10,7 @@
 
 #define STATE_SUBTYPE 0x80
 
-/* What is put into a document: of a value that is to be absent the type is DP_TYPE_EOD */
+/* A value to put into a document; the type DP_TYPE_EOD removes the field */
 typedef struct Put
 {
 	const DpAccumulators *acc;
@@ -70,7 +70,7 @@ put_states(DpBuilder *b, const Put *put, const DpValue *old)
 		b->len = before;
 }
 
-/* The document with these values in place of its own; NULL if no byte is different. */
+/* The document with these values instead of its own; NULL if no byte differs. */
 static struct varlena *
 put_into(const DpValue *doc, const Put *put)
 {
@@ -125,7 +125,7 @@ put_into(const DpValue *doc, const Put *put)
 	return dp_builder_finish_bson(&b);
 }
 
-/* The packed state as a Binary; DP_TYPE_EOD if there is none.  The bytes are palloc'd. */
+/* The packed state as a Binary; DP_TYPE_EOD if it is empty.  The bytes are palloc'd. */
 static void
 state_value(DpAccumulation *g, DpValue *v)
 {

@@ -2,12 +2,11 @@
  * accumulate_list.c
  *		The first n rows or values of a group in some order.
  *
- * Elements are ordered by more than what they are wanted by, so that no two
- * that differ in a byte are equal: which ones are kept does not depend on the
- * order in which they came.  Elements that are the same are one, with a count.
+ * Elements are ordered by more than the sort key, so that only identical elements are equal: the
+ * order of rows does not determine which ones are kept.  Identical elements are one, with a count.
  *
- * A list of what came or went may be trimmed: then nothing is known of what is
- * worse than its last element.
+ * A list of added or removed elements may be trimmed: then nothing is known of elements worse than
+ * its last one.
  */
 #include "postgres.h"
 
@@ -17,7 +16,7 @@
 #include "bson/compare.h"
 #include "mql/accumulate_node.h"
 
-/* More than n are kept of what comes and goes: fewer groups have to be searched */
+/* Additional elements kept of changes: fewer groups must be searched */
 #define SPARE 8
 
 /* Compares bytes, then the shorter first. */
@@ -220,9 +219,8 @@ dp_list_cancels(const DpSlot *slot, const DpList *in, const DpList *out)
 }
 
 /*
- * Nothing is known of what is worse than the horizon, which is the last of a
- * list that is full or of rows that came and were trimmed; of what went and was
- * trimmed the last is not known for certain either.
+ * Nothing is known of elements worse than the horizon, which is the last element of a full list or
+ * of trimmed additions; of trimmed removals even the last one is uncertain.
  */
 bool
 dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *in,
@@ -256,7 +254,7 @@ dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList 
 			e->count -= c->count;
 			if (e->count > 0 && slot->distinct &&
 				(e->mixed || c->mixed || image_compare(&c->value, &e->value) != 0))
-				known = false; /* which bytes went? */
+				known = false; /* check which bytes were removed */
 			if (e->count < 0 && (horizon == NULL || candidate_compare(slot, e, horizon) < 0))
 				known = false;
 			if (e->count <= 0)

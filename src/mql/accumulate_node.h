@@ -1,11 +1,9 @@
 /*
  * accumulate_node.h
- *		What the files of accumulators share: the compiled form and the state of
- *		a group.
+ *		Shared by the files of accumulators: the compiled form and the state of a group.
  *
- * Fields show slots.  A slot is what has to be kept: one sum serves the $sum and
- * the $avg of an expression.  A group has each slot twice: what was taken in and
- * out (delta), and what the group is after that (whole).
+ * Fields are computed from slots: one sum serves the $sum and the $avg of an expression.  A group
+ * has each slot twice: the added and removed rows (delta), and the resulting group (whole).
  */
 #ifndef DP_MQL_ACCUMULATE_NODE_H
 #define DP_MQL_ACCUMULATE_NODE_H
@@ -40,7 +38,7 @@ typedef struct DpSlot
 	bool skip_null;    /* null, undefined and missing values do not count */
 	bool skip_missing; /* missing ones do not */
 	int n;             /* so many elements */
-	bool count;        /* sums: the number of numbers is wanted */
+	bool count;        /* sums: the number of numbers is needed */
 	int visible;       /* the field that shows the rows, the sum or the list; -1: none */
 } DpSlot;
 
@@ -98,7 +96,7 @@ struct DpAccumulators
 	bool keep_rows;
 };
 
-/* An element of a list, or one that wants to be */
+/* An element of a list, or a candidate */
 typedef struct DpCandidate
 {
 	const char *key; /* lists that do not go by value */
@@ -164,14 +162,14 @@ struct DpAccumulation
 	uint8 (*rooms)[DP_SUM_RESULT_SIZE];
 	struct varlena **built; /* arrays */
 	bool is_shown;
-	StringInfoData packed; /* the state as it is stored */
+	StringInfoData packed; /* the stored state */
 };
 
 /* ---------------------------------------------------------------- accumulate_list.c */
 
 extern void dp_list_reset(DpList *list);
 
-/* Puts an element in; of more than cap the worst goes. */
+/* Inserts an element; beyond cap, the worst is dropped. */
 extern void
 dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandidate *c, int cap);
 extern void
@@ -183,10 +181,10 @@ extern int dp_list_cap(const DpSlot *slot);
 /* Rows of the list, or elements of one whose elements are distinct. */
 extern int64 dp_list_size(const DpSlot *slot, const DpList *list);
 
-/* Whether what came is what went. */
+/* True if the added elements are the removed ones. */
 extern bool dp_list_cancels(const DpSlot *slot, const DpList *in, const DpList *out);
 
-/* The list with what came and without what went.  Returns false if rows must be looked at. */
+/* The list with the added and without the removed elements.  Returns false if rows must be read. */
 extern bool dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *in,
 						  const DpList *out);
 

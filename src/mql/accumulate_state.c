@@ -1,7 +1,7 @@
 /*
  * accumulate_state.c
- *		What a group keeps, as bytes: the state in a target document, and whole
- *		groups on their way (docs/formats.md describes both).
+ *		Packed groups: the state in a target document, and whole groups for transport
+ *		(docs/formats.md describes both).
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 #include "bson/validate.h"
 #include "mql/accumulate_node.h"
 
-/* The first byte: a state beside fields that are seen, or a group with all that came and went */
+/* The first byte: a state beside visible fields, or a group with all its additions and removals */
 #define VERSION_STATE 1
 #define VERSION_GROUP 2
 
@@ -171,7 +171,7 @@ visible_integer(const DpValue *v, int64 *i)
 	return true;
 }
 
-/* Reads a sum, whose integers the visible total may tell.  Returns false if it cannot be. */
+/* Reads a sum; its integers may follow from the visible total.  Returns false if they cannot. */
 static bool
 read_sum(const DpSlot *slot, DpSlotState *s, DpPacked *p, const DpValue *visible)
 {
@@ -215,8 +215,8 @@ read_deviation(DpSlotState *s, DpPacked *p, bool may_be_negative)
 }
 
 /*
- * Reads a list, whose values are visible; p tells the counts of distinct ones and
- * the keys of those that do not go by value.
+ * Reads a list, whose values are visible; p contains the counts of distinct ones and the keys of
+ * those not ordered by value.
  */
 static bool
 read_list(DpAccumulation *g, const DpField *field, const DpSlot *slot, DpSlotState *s, DpPacked *p,
@@ -397,7 +397,7 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 	return whole;
 }
 
-/* Whether the slot has nothing that its fields do not tell. */
+/* True if everything in the slot follows from its fields. */
 static bool
 state_is_empty(const DpSlot *slot, const DpSlotState *s, bool integers)
 {

@@ -1,8 +1,8 @@
 /*
  * collection_calls.c
- *		What the calls for collections put into their SQL: which column holds the
- *		documents, how a filter and a sort specification become conditions and an
- *		order that indexes serve, and how many documents an update left alone.
+ *		Pieces of SQL for the calls for collections: finds the column with the documents, turns
+ *		a filter and a sort specification into conditions and an order that indexes serve, and
+ *		counts documents that an update leaves unchanged.
  *
  * The calls themselves are in sql/collection_calls.sql.
  */
@@ -45,12 +45,12 @@ typedef struct Target
 	Relation rel;
 	AttrNumber doc;
 	AttrNumber key; /* holds the document's _id and is unique; or 0 */
-	List *row;      /* columns (ints) whose values no other row has; NIL if there are none */
+	List *row;      /* columns (ints) that identify a row; NIL if there are none */
 	DpDocFacts *facts;
 	DpSplit *split; /* NULL unless patterns have split the documents */
 } Target;
 
-/* What the conditions are put together in */
+/* Collects the conditions */
 typedef struct Conditions
 {
 	Target *target;
@@ -62,11 +62,11 @@ typedef struct Conditions
 	List *loose; /* of LooseCondition */
 } Conditions;
 
-/* What a filter implies of an indexed expression that may meet arrays */
+/* What a filter implies for an indexed expression whose path may have arrays */
 typedef struct LooseCondition
 {
 	const char *expr;
-	bool deep;          /* it is NULL if an array stands on the way */
+	bool deep;          /* it is NULL if there is an array on the way */
 	StringInfoData sql; /* if none does */
 } LooseCondition;
 
@@ -107,25 +107,22 @@ static char *row_key(Target *target, const char *schema);
 static void forget_unchanged(void *arg);
 
 /*
- * _collection_query(rel regclass, filter bson, sort bson, projection bson, field
- * text, update bson_value, array_filters bson_value, multi boolean) -> (source
- * text, doc text, conditions text, operands bson_value[], ordering text, locate
- * text, located text, locks boolean, insertion text, id text, doc_column text,
- * change text, holds boolean)
+ * _collection_query(rel regclass, filter bson, sort bson, projection bson, field text, update
+ * bson_value, array_filters bson_value, multi boolean) -> (source text, doc text, conditions text,
+ * operands bson_value[], ordering text, locate text, located text, locks boolean, insertion text,
+ * id text, doc_column text, change text, holds boolean)
  *
- * The parts of a statement on the relation, called t, for a call that shows the
- * projection, or a field, of the documents, or updates them.  In the conditions
- * $1 is the filter and $2 are the operands; doc is the document.  locate selects
- * the table and the place of one such row and a condition that it is that row;
- * located is that condition where locate has none, with the other two as $3 and
- * $4.  locate is NULL if nothing tells rows apart.  locks: a row can be locked
- * while it is located; holds: it can be by that condition.  insertion inserts
- * the documents $1, and id is the _id of a row.
+ * The parts of a statement on the relation, called t, for a call that shows the projection, or a
+ * field, of the documents, or updates them.  In the conditions $1 is the filter and $2 are the
+ * operands; doc is the document.  locate selects the table and the TID of one such row and a
+ * condition that identifies it; located is that condition if locate does not have it, with the
+ * other two as $3 and $4. locate is NULL if nothing identifies rows.  locks: a row can be locked
+ * while it is located; holds: it can be locked by that condition.  insertion inserts the documents
+ * $1, and id is the _id of a row.
  *
- * Where the call is about something that patterns have split off, doc is the
- * whole document, and change counts the rows that match and those that it
- * changes: by the update $5 with array_filters $6, which if NULL deletes, $7 of
- * them at most.  Otherwise change is NULL.
+ * If the call concerns fields that patterns have split off, doc is the whole document, and change
+ * counts the rows that match and those that it changes: by the update $5 with array_filters $6,
+ * which if NULL deletes, $7 of them at most.  Otherwise change is NULL.
  */
 DP_FUNCTION(dp_collection_query);
 Datum
@@ -147,7 +144,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	char *ordering = NULL;
 	bool is_table;
 	bool shown = false;    /* what is split off is shown, updated .. */
-	bool computed = false; /* .. or looked at before it is known which rows are shown */
+	bool computed = false; /* .. or reads them before it is known which rows are shown */
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -307,8 +304,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 }
 
 /*
- * Raises what is wrong with an update, also if it then meets no document.  Many
- * documents cannot be replaced by one: INVALID_PARAMETER_VALUE.
+ * Raises the errors of an update, also if it matches no document.  One document cannot replace
+ * several: INVALID_PARAMETER_VALUE.
  */
 static void
 check_update(FunctionCallInfo fcinfo, const DpValue *filter)
@@ -445,9 +442,8 @@ has_id_trigger(Relation rel)
 }
 
 /*
- * The column of a view that is the key of the collection whose documents the
- * view shows, as they are or put together by pattern_whole(); 0 if there is
- * none.
+ * The column of a view that is the key of the collection whose documents the view shows, unchanged
+ * or by pattern_whole(); 0 if there is none.
  */
 static AttrNumber
 view_key(Relation view, AttrNumber doc)
@@ -507,8 +503,8 @@ view_table(Relation view, Query **query)
 }
 
 /*
- * The columns that tell a relation's rows apart: of a table its primary key, of
- * a view those that show all of it.  NIL if there are none.
+ * The columns that identify a relation's rows: the primary key of a table, or a view's columns with
+ * all of it.  NIL if there are none.
  */
 static List *
 row_columns(Relation rel)
@@ -561,9 +557,8 @@ row_columns(Relation rel)
 }
 
 /*
- * Whether rows of a view are to be locked before they are written, and the user
- * may do so: its writes are carried out by a trigger of the extension, which
- * goes by what the statement has read.
+ * True if rows of a view must be locked before they are written, and the user may do so: a trigger
+ * of the extension executes its writes, based on what the statement has read.
  */
 static bool
 can_hold(Relation view)
@@ -581,10 +576,7 @@ can_hold(Relation view)
 													 ACLMASK_ANY) == ACLCHECK_OK);
 }
 
-/*
- * What selects, as a text, the condition that a row is this one: by the columns
- * that tell rows apart.
- */
+/* SQL that selects, as a text, the condition that identifies a row, by its identifying columns. */
 static char *
 row_condition(Target *target)
 {
@@ -634,8 +626,8 @@ column(Target *target, AttrNumber attnum)
 /* ---------------------------------------------------------------- conditions */
 
 /*
- * For dp_filter_each_comparison(): adds a condition on the key or on an
- * expression that has an index, if what the filter says implies it.
+ * For dp_filter_each_comparison(): adds a condition on the key or on an indexed expression, if the
+ * filter implies it.
  */
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg)
@@ -660,7 +652,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 			case DP_TYPE_UNDEFINED:
 			case DP_TYPE_MINKEY:
 			case DP_TYPE_MAXKEY:
-				/* other types are met, too */
+				/* values of other types match, too */
 				return;
 		}
 	if (add_search(c, path, how, values, n))
@@ -716,10 +708,9 @@ filter_operand(Conditions *c, struct varlena *filter)
 }
 
 /*
- * A condition on a path of which patterns have split something off: what is
- * stored says nothing of it, but for the elements of an array that the stored
- * document and an index of the pattern hold together.  Returns whether it is
- * such a path.
+ * Adds a condition on a path with split fields: the stored document cannot decide it, except by the
+ * elements of an array that the stored document and an index of the pattern contain together.
+ * Returns true for such a path.
  */
 static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n)
@@ -767,8 +758,8 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 }
 
 /*
- * What is known so far of an expression that may meet arrays: a range has two
- * sides and is searched once.
+ * The collected conditions on an expression whose path may have arrays: a range has two sides and
+ * is searched once.
  */
 static StringInfo
 loose_condition(Conditions *c, const char *expr, bool deep)
@@ -791,10 +782,9 @@ loose_condition(Conditions *c, const char *expr, bool deep)
 }
 
 /*
- * Adds the conditions on expressions that may meet arrays, of which a filter
- * tries the elements: the expression compares so, or is an array (any), or is
- * NULL, as it is when an array stands on the way.  The planner combines three
- * searches of the index.
+ * Adds the conditions on expressions whose paths may have arrays, whose elements a filter tests:
+ * the expression satisfies the comparison, or is an array (any), or is NULL, because an array is on
+ * the way.  The planner combines three searches of the index.
  */
 static void
 append_loose(Conditions *c)
@@ -818,9 +808,8 @@ append_loose(Conditions *c)
 }
 
 /*
- * What a sort specification is in ORDER BY: columns and expressions that have
- * indexes, if all of its fields are such, otherwise the sort key, with $3 for
- * the specification.  NULL for {}.
+ * The ORDER BY of a sort specification: columns and indexed expressions if all its fields have
+ * them, otherwise the sort key, with $3 for the specification.  NULL for {}.
  */
 static char *
 sort_order(Conditions *c, const DpValue *spec, const char *doc)

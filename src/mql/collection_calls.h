@@ -13,8 +13,8 @@
 #include "bson/path.h"
 
 /*
- * What is known of a table's documents: expressions that btree indexes have and
- * checks.  Everything is in the memory context in which it was made.
+ * Facts about a table's documents: expressions with btree indexes, and checks.  Everything is in
+ * the memory context in which it was made.
  */
 typedef struct DpDocFacts DpDocFacts;
 
@@ -45,16 +45,13 @@ extern bool dp_doc_is_call(Node *node, const char *function, Oid argtype, Const 
 /* The column that is the key of a collection, 0 if the relation is not one. */
 extern AttrNumber dp_collection_key(Relation rel);
 
-/*
- * How the rows of a relation, called t, are found by what a path leads to; all
- * are pieces of SQL.
- */
+/* How the rows of a relation, called t, are found by values at a path; all are pieces of SQL. */
 typedef struct DpLookup
 {
 	char *source;  /* "schema"."relation" AS t */
 	char *doc;     /* t."column" with the documents */
 	char *key;     /* the row's key as a bson_value; NULL if it has none */
-	char *expr;    /* what a btree index has of the path, a bson_value; NULL if there is none */
+	char *expr;    /* the indexed expression for the path, a bson_value; NULL if there is none */
 	bool arrays;   /* it may be an array, or NULL for an array on the way if the path is ... */
 	bool deep;     /* ... of several steps: for filters these rows count, too */
 	bool is_table; /* rows have a tableoid and a ctid */

@@ -1,25 +1,22 @@
 /*
  * collection_facts.c
- *		When (doc -> 'path') may stand for what a filter says about the path.
+ *		When (doc -> 'path') can replace a condition of a filter on the path.
  *
- * A filter looks into arrays and the operator -> does not, so they say the same
- * only where there are no arrays: neither at the path nor on the way to it.
- * That has to follow from the table's checks.  These are understood, for each
- * part of the path, alone or beside others with AND:
+ * A filter looks into arrays and the operator -> does not, so they are equivalent only without
+ * arrays, both at the path and on the way to it.  That must follow from the table's checks.  These
+ * are understood, for each part of the path, alone or in a conjunction:
  *
- *		bson_typeof(doc, 'a') = 'string', IN (..), <> 'array', and whatever
- *		else the planner can follow; bson_typeof(doc -> 'a') as well
+ *		bson_typeof(doc, 'a') = 'string', IN (..), <> 'array', and other expressions
+ *		that the planner can prove from; bson_typeof(doc -> 'a') as well
  *
  *		bson_validate(doc, schema), doc @@ '{$jsonSchema: schema}', with a
  *		constant schema in which the part's properties have a type or bsonType
- *		that is not, or not also, an array
+ *		without array
  *
- * An index has nothing beside other things than MongoDB's order does: there,
- * null is as good, and undefined comes before.  That a path is never one of
- * these is proved in the same way.
+ * Indexes order missing values differently from MongoDB: there, null equals missing, and undefined
+ * comes first.  The absence of these is proved in the same way.
  *
- * An index that nobody has would make conditions that only cost time, so the
- * indexes are asked first.
+ * Indexes are checked first, because conditions without an index would only cost time.
  */
 #include "postgres.h"
 
@@ -53,7 +50,7 @@ struct DpDocFacts
 	AttrNumber attnum;
 	List *indexed; /* of IndexedPath */
 	List *clauses; /* the checks, AND between them */
-	/* functions of the extension, InvalidOid if there is none */
+	/* functions of the extension, InvalidOid if missing */
 	Oid arrow;    /* the operator -> (bson, text) */
 	Oid get;      /* bson_get(bson, text), behind it */
 	Oid type_at;  /* bson_typeof(bson, text) */
@@ -266,8 +263,8 @@ dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type)
 }
 
 /*
- * Whether it follows from the checks that the first steps of the path never
- * lead to a value of the type, given that no step before leads to an array.
+ * True if the checks imply that the first steps of the path never lead to a value of the type,
+ * given that no earlier step leads to an array.
  */
 static bool
 never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type)
@@ -348,8 +345,8 @@ follows(DpDocFacts *facts, Expr *found, const char *type)
 }
 
 /*
- * Whether a schema says that what the first steps of the path lead to is not of
- * the type, given that no step before leads to an array.
+ * True if a schema excludes values of the type at the first steps of the path, given that no
+ * earlier step leads to an array.
  */
 static bool
 schema_forbids(const DpValue *schema, const DpPath *path, int nsteps, const char *type)

@@ -1,10 +1,10 @@
 /*
  * collection_split.c
- *		Whether a filter, an update, a projection or a sort specification is
- *		about fields that patterns have split off.
+ *		Whether a filter, an update, a projection or a sort specification concerns fields that
+ *		patterns have split off.
  *
- * Where it cannot be told from the names of fields, the answer is yes: the
- * whole document is always right, only slower.
+ * If the names of fields do not decide it, the answer is yes: the whole document is always right,
+ * only slower.
  */
 #include "postgres.h"
 
@@ -63,7 +63,7 @@ overlaps(const DpPath *a, const DpPath *b)
 	return true;
 }
 
-/* The same for a path as it is spelled in filters. */
+/* Does the same for a path in the syntax of filters. */
 static bool
 touches_name(const DpSplit *split, const char *name)
 {
@@ -173,7 +173,7 @@ dp_split_update(const DpSplit *split, const DpValue *update)
 	DpIter iter;
 	DpElement operator;
 
-	/* whole documents and pipelines say something of all fields */
+	/* whole documents and pipelines concern all fields */
 	if (update->type != DP_TYPE_DOCUMENT)
 		return true;
 	dp_iter_init_value(&iter, update);
@@ -203,7 +203,7 @@ dp_split_update(const DpSplit *split, const DpValue *update)
 	return false;
 }
 
-/* Whether the operator does to the stored field what it would do to the whole one. */
+/* True if the operator has the same effect on the stored field as on the whole one. */
 static bool
 is_direct(const DpSplitField *field, const DpElement *operator, const DpValue * operand)
 {
@@ -254,7 +254,7 @@ shows(const DpSplit *split, const DpValue *fields, const char *prefix)
 	{
 		char *name = psprintf("%s%s", prefix, field.name);
 
-		/* fields below a field that is only on the way have to be looked at by themselves */
+		/* fields below a field that is only on the way are checked separately */
 		if (field.value.type == DP_TYPE_DOCUMENT && field.name[0] != '$')
 		{
 			DpIter below;

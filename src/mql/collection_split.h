@@ -1,9 +1,9 @@
 /*
  * collection_split.h
- *		What the calls for collections know of documents that patterns have
- *		split, and whether a filter, an update or a projection touches it.
+ *		What the calls for collections know about split documents, and whether a filter, an
+ *		update or a projection concerns split fields.
  *
- * This room does not know the patterns: they fill the hook.
+ * mql does not know the patterns: they fill the hook.
  */
 #ifndef DP_MQL_COLLECTION_SPLIT_H
 #define DP_MQL_COLLECTION_SPLIT_H
@@ -20,9 +20,8 @@ typedef struct DpSplitField
 	const char *direct; /* the update operator that is right for what is stored; or NULL */
 
 	/*
-	 * The condition in SQL that of a row t an element lies elsewhere that equals
-	 * one of the values, which is SQL for an array in a bson_value.  NULL if
-	 * only the whole document tells.
+	 * The SQL condition that a side row of a row t has an element that equals one of the values,
+	 * which is SQL for an array in a bson_value.  NULL if only the whole document can tell.
 	 */
 	char *(*search)(const struct DpSplitField *field, const char *values);
 	void *arg; /* of a search: the declaration, with the names that t's columns have */
@@ -39,7 +38,7 @@ typedef struct DpSplit
 	void *arg;
 } DpSplit;
 
-/* NULL unless something of the column's documents lies elsewhere; in the current context. */
+/* NULL unless documents of the column are split; in the current context. */
 extern DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc);
 
 /* A field without a search, in the current memory context. */
@@ -49,8 +48,8 @@ extern DpSplitField *dp_split_field(DpPath *path, const char *direct);
 extern DpSplitField *dp_split_find(const DpSplit *split, const DpPath *path);
 
 /*
- * Divides a filter: to near goes what the stored document decides, to far what
- * only the whole one does; both must match.  NULL for one that is empty.
+ * Divides a filter: near gets the part that the stored document decides, far the part that needs
+ * the whole one; both must match.  NULL for an empty part.
  */
 extern void dp_split_filter(const DpSplit *split, const DpValue *filter, struct varlena **near,
 							struct varlena **far);
@@ -61,7 +60,7 @@ extern bool dp_split_update(const DpSplit *split, const DpValue *update);
 /* Whether the projection shows anything of what differs; {} shows all. */
 extern bool dp_split_projection(const DpSplit *split, const DpValue *projection);
 
-/* Whether a specification for sorting looks at it. */
+/* True if a sort specification uses a split field. */
 extern bool dp_split_sort(const DpSplit *split, const DpValue *spec);
 
 #endif /* DP_MQL_COLLECTION_SPLIT_H */

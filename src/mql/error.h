@@ -1,11 +1,10 @@
 /*
  * error.h
- *		How the query languages say what is wrong with a filter, an update, a
- *		projection, an expression or a schema, and where.
+ *		Errors of the query languages in a filter, an update, a projection, an expression or a
+ *		schema, with their path.
  *
- * The compiler of a specification carries a chain of places, one for each
- * level that it has descended, on its own stack; an error names the place as a
- * path in errdetail: At "items.$elemMatch.price.$gt".
+ * The compiler of a specification keeps a chain of places, one for each level, on its own stack; an
+ * error shows the place as a path in errdetail: At path "items.$elemMatch.price.$gt".
  */
 #ifndef DP_MQL_ERROR_H
 #define DP_MQL_ERROR_H
@@ -55,8 +54,8 @@ extern void dp_place_push(DpPlaceContext *context, const DpPlace *place);
 extern void dp_place_pop(DpPlaceContext *context);
 
 /*
- * The operator that the place names is none of this language:
- * FEATURE_NOT_SUPPORTED.  what is "filter operator" or the like.
+ * The operator at the place does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
+ * "filter operator" or the like.
  */
 extern void dp_unknown_operator(const DpPlace *place, const char *what) pg_attribute_noreturn();
 
@@ -67,7 +66,7 @@ extern void dp_unknown_operator(const DpPlace *place, const char *what) pg_attri
 extern void dp_bad_spec(const DpPlace *place, const char *fmt, ...) pg_attribute_noreturn()
 	pg_attribute_printf(2, 3);
 
-/* What the place holds has a type that it may not have: INVALID_PARAMETER_VALUE. */
+/* The value at the place has a wrong type: INVALID_PARAMETER_VALUE. */
 extern void dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found)
 	pg_attribute_noreturn();
 

@@ -17,7 +17,7 @@ struct DpExpr
 {
 	DpNode *root;
 	int nvariables;
-	bool many_paths; /* from the root: looked up by a finder */
+	bool many_paths; /* from the root: read by a finder */
 };
 
 /* A field path: the steps after the variable that it begins at. */
@@ -139,7 +139,7 @@ dp_expr_is_true(const DpValue *v)
 	}
 }
 
-/* Whether a container has no more than so many levels, itself included. */
+/* True if a container has at most so many levels, including itself. */
 static bool
 depth_fits(const DpValue *v, int levels)
 {
@@ -426,8 +426,8 @@ node_path(DpCompiler *c, const char *path, uint32 len)
 }
 
 /*
- * The steps of a dotted path; none if s is NULL.  Names are taken as they are:
- * a number is the name of a field and never a position.
+ * The steps of a dotted path; none if s is NULL.  A number is the name of a field and never a
+ * position.
  */
 static FieldPath *
 parse_field_path(DpCompiler *c, const char *s, uint32 len)
@@ -499,9 +499,7 @@ dp_scopes_close(DpCompiler *c, const DpScope *saved)
 		c->slots[c->scope->name] = c->scope->hidden;
 }
 
-/*
- * Whether a node stands for the bytes of the specification themselves.
- */
+/* True if a node represents the bytes of the specification unchanged. */
 static bool
 node_is_verbatim(const DpNode *node, const DpValue *spec)
 {
@@ -771,9 +769,7 @@ literal_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return node->value.type != DP_TYPE_EOD;
 }
 
-/*
- * Appends what the steps from step on lead to in each document of the array.
- */
+/* Appends the values at the steps from step on of each document in the array. */
 static void
 path_through_array(DpBuilder *b, const FieldPath *path, int step, const DpValue *array)
 {

@@ -1,7 +1,7 @@
 /*
  * expression.h
- *		Expressions of the aggregation language: what $expr, computed fields
- *		and pipelines of updates share.
+ *		Expressions of the aggregation language, for $expr, computed fields and update
+ *		pipelines.
  *
  * An expression is compiled once and evaluated for many documents:
  *
@@ -25,8 +25,8 @@ typedef struct DpExpr DpExpr;
 #define DP_EXPR_IMMUTABLE 0x01
 
 /*
- * What an evaluation needs beside the expression.  One state serves any number
- * of expressions, one after the other; nothing has to be freed.
+ * The state of an evaluation.  One state serves any number of expressions, one after the other;
+ * nothing has to be freed.
  */
 typedef struct DpExprState
 {
@@ -74,8 +74,8 @@ extern bool dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result);
 extern bool dp_expr_is_true(const DpValue *v);
 
 /*
- * Raises PROGRAM_LIMIT_EXCEEDED if a computed value has more than 100 levels, for those who hand it
- * out.
+ * Raises PROGRAM_LIMIT_EXCEEDED if a computed value has more than 100 levels; called before it is
+ * returned to SQL.
  */
 extern void dp_check_value_depth(const DpValue *v);
 

@@ -1,10 +1,9 @@
 /*
  * expression_accumulate.c
- *		Accumulators as expressions: $sum, $avg, $min, $max, $stdDevPop,
- *		$stdDevSamp.
+ *		Accumulators as expressions: $sum, $avg, $min, $max, $stdDevPop, $stdDevSamp.
  *
- * One argument that is an array stands for its elements; of several arguments
- * an array counts as one value.
+ * A single array argument is replaced by its elements; of several arguments an array counts as one
+ * value.
  */
 #include "postgres.h"
 

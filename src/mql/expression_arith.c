@@ -74,10 +74,7 @@ combine_decimals(DpDecimalOp op, const DpValue *a, const DpValue *b, DpValue *re
 	return dp_result_decimal(result, z);
 }
 
-/*
- * The milliseconds that a number added to a date, or subtracted from one,
- * stands for.
- */
+/* A number added to a date, or subtracted from one, in milliseconds. */
 static int64
 milliseconds(const DpNode *node, const DpValue *v)
 {

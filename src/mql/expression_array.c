@@ -285,9 +285,8 @@ open_variable(DpCompiler *c, DpScope *scope, const DpElement *as, const char *us
 }
 
 /*
- * Splits a document of arguments into the elements with the given names, with
- * the name NULL where there is none.  Names are required unless they begin with
- * a question mark.
+ * Splits a document of arguments into the elements with the given names; a missing one gets the
+ * name NULL.  Names are required unless they begin with a question mark.
  */
 static void
 split_arguments(DpCompiler *c, const DpOperator *op, const DpValue *spec, int n,

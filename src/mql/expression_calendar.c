@@ -1,7 +1,7 @@
 /*
  * expression_calendar.c
- *		The calendar and time zones, the operators that take a date apart ($year,
- *		$dateToParts and so on) and $dateFromParts.
+ *		The calendar and time zones, operators for the parts of a date ($year, $dateToParts and
+ *		so on) and $dateFromParts.
  *
  * Zones are those of PostgreSQL's own database.
  */
@@ -124,7 +124,7 @@ dp_iso_week(int64 days, int64 *year, int *week)
 	int month;
 	int day;
 
-	/* the Thursday of the week tells the year */
+	/* the Thursday of the week determines the year */
 	date_of_days(days - dp_iso_weekday(days) + 4, year, &month, &day);
 	*week = (int) ((days - dp_iso_year_start(*year)) / 7) + 1;
 }

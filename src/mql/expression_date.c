@@ -225,7 +225,7 @@ datediff_eval(const DpNode *node, DpExprState *state, DpValue *result)
 				out_of_range(node);
 			return dp_result_int64(result, difference);
 		default:
-			/* by the clock, and without what it was put forward or back in between */
+			/* by the clock, ignoring changes of the zone's offset in between */
 			difference =
 				dp_floor_div(local[1], unit_ms[unit]) - dp_floor_div(local[0], unit_ms[unit]);
 			difference -= ((local[1] - utc[1]) - (local[0] - utc[0])) / unit_ms[unit];

@@ -76,9 +76,9 @@ extern int64 dp_iso_year_start(int64 year);
 extern int64 dp_date_value(const DpNode *node, const DpValue *v);
 
 /*
- * Reads a date as $dateFromString and $toDate do.  zone is what the text is in,
- * which must not name another one then; NULL: what the text says, or UTC.
- * Returns false and says why, in lower case.
+ * Reads a date as $dateFromString and $toDate do.  zone is the zone of the text, which must not
+ * contain another one then; NULL: the zone in the text, or UTC.  Returns false and sets the reason,
+ * in lower case.
  */
 extern bool
 dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why);

@@ -15,7 +15,7 @@ static const char *const month_names[] = { "January",   "February", "March",    
 										   "May",       "June",     "July",     "August",
 										   "September", "October",  "November", "December" };
 
-/* What was read of a date so far; -1: not given */
+/* The parts of a date read so far; -1: not given */
 typedef struct Reading
 {
 	const char *s;
@@ -32,8 +32,8 @@ typedef struct Reading
 	int second;
 	int millisecond;
 	DpZone zone;
-	bool zone_fixed; /* the caller said which zone it is */
-	bool zone_read;  /* the text says so */
+	bool zone_fixed; /* the caller specified the zone */
+	bool zone_read;  /* the text contains it */
 } Reading;
 
 /* ---------------------------------------------------------------- writing */
@@ -481,7 +481,7 @@ dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, cons
 	return reading_finish(&r, ms, why);
 }
 
-/* The moment of a text in a format; false: why says why not. */
+/* The time in a text with a format; false: why is the reason. */
 static bool
 date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
 				 const DpZone *zone, int64 *ms, const char **why)

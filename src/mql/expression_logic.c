@@ -19,10 +19,7 @@ enum
 	OP_LTE
 };
 
-/*
- * Comparison in the order of all values.  What is missing comes before
- * everything; undefined beside it.
- */
+/* Compares in the order of all values.  Missing values come first, equal to undefined. */
 static bool
 compare_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
@@ -65,9 +62,7 @@ arg_is_true(const DpNode *node, int i, DpExprState *state)
 	return dp_expr_is_true(&v);
 }
 
-/*
- * $and: no further argument is looked at once one is false.
- */
+/* $and: stops at the first false argument. */
 static bool
 and_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
@@ -122,10 +117,7 @@ ifnull_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return result->type != DP_TYPE_EOD;
 }
 
-/*
- * $switch: pairs of condition and result, and last the default, NULL if there
- * is none.
- */
+/* $switch: pairs of condition and result, and last the default, or NULL. */
 static bool
 switch_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
@@ -312,9 +304,7 @@ let_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	return node;
 }
 
-/*
- * $literal: its argument is not looked at.
- */
+/* $literal: its argument is not evaluated. */
 static DpNode *
 literal_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {

@@ -1,12 +1,11 @@
 /*
  * expression_node.h
- *		What the files of the expression language share: the compiled form, the
- *		tables of operators and the helpers that operators are written with.
+ *		Shared by the files of the expression language: the compiled form, the tables of
+ *		operators and helpers for operators.
  *
- * An expression is a tree of nodes.  Each node has a function that gives its
- * value.  Operators are rows of tables, one table per family; compiling looks
- * the name up, compiles the arguments as the row says and leaves the rest to
- * the row's function.
+ * An expression is a tree of nodes.  Each node has a function that computes its value.  Operators
+ * are rows of tables, one table per family; the compiler looks the name up, compiles the arguments
+ * as the row specifies, and calls the row's compile function if it has one.
  */
 #ifndef DP_MQL_EXPRESSION_NODE_H
 #define DP_MQL_EXPRESSION_NODE_H
@@ -45,7 +44,7 @@ typedef struct DpCompiler
 	const DpWhere *where;
 	const DpScope *scope;
 	DpNames names;  /* of variables */
-	int *slots;     /* that each of them stands for here, or -1 */
+	int *slots;     /* its meaning for the node, or -1 */
 	int nvariables; /* slots given out */
 	int npaths;
 } DpCompiler;
@@ -65,11 +64,10 @@ struct DpNode
 /*
  * A row of a table of operators.
  *
- * The arguments are a list of min to max expressions (max -1: any number),
- * where a single one need not stand in an array; or, if names is given, the
- * fields of a document, in the order of names, with those that may be absent
- * marked by a question mark in front: "input ?chars", args in the same order;
- * or whatever compile makes of them.
+ * The arguments are a list of min to max expressions (max -1: any number), where a single one need
+ * not be in an array; or, if names is given, the fields of a document, in the order of names, with
+ * optional ones marked by a leading question mark: "input ?chars", args in the same order; or
+ * compile reads them.
  */
 struct DpOperator
 {
@@ -78,7 +76,7 @@ struct DpOperator
 	int min;
 	int max;
 	const char *names;
-	int which;                                    /* tells operators apart that share a function */
+	int which; /* distinguishes operators with the same function */
 	void (*prepare)(DpCompiler *c, DpNode *node); /* after the arguments are compiled */
 	DpNode *(*compile)(DpCompiler *c, const DpOperator *op, const DpValue *spec);
 };
@@ -114,7 +112,7 @@ extern bool dp_node_is_literal(const DpNode *node, DpValue *value);
 /* A variable that is seen while c->scope points to it: its slot is new.  Checks the name. */
 extern void dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen);
 
-/* Those that were opened since c->scope was saved are seen no more. */
+/* Ends the scopes that were opened since c->scope was saved. */
 extern void dp_scopes_close(DpCompiler *c, const DpScope *saved);
 
 /* Raise an error about the specification; the detail is c->where. */
@@ -167,7 +165,7 @@ extern bool dp_result_integer(DpValue *result, int64 i);
 /* A builder for a result, which is refused before it takes more memory than a result may have */
 extern void dp_result_builder(DpBuilder *b, Size expected);
 
-/* The same for what is built otherwise: looked at before it grows. */
+/* Does the same for other results, before they grow. */
 extern void dp_result_check_size(Size len);
 
 /* The array or document that the builder holds, which must be closed. */
@@ -177,8 +175,8 @@ extern bool dp_result_built(DpValue *result, const DpBuilder *b, uint8 type);
 extern char *dp_result_string_room(DpValue *result, uint32 len);
 
 /*
- * Raise an error of the given SQLSTATE that begins with the operator's name:
- * "$add " and the text.  The detail says where the operator stands.
+ * Raises an error with the given SQLSTATE that begins with the operator's name: "$add " and the
+ * text. The detail contains the path of the operator.
  */
 extern void dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt, ...)
 	pg_attribute_printf(3, 4) pg_attribute_noreturn();

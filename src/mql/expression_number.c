@@ -2,10 +2,9 @@
  * expression_number.c
  *		Numbers in expressions: sums, decimal arithmetic, rounding.
  *
- * int32 widens to int64, int64 to double and double to decimal, by the widest
- * operand; an integer result that does not fit widens as well.  Decimals are
- * computed as numeric, exactly, and rounded once, to 34 digits.  A double that
- * meets a decimal counts with its first 15 digits.
+ * int32 widens to int64, int64 to double and double to decimal, by the widest operand; an integer
+ * result that does not fit widens as well.  Decimals are computed as numeric, exactly, and rounded
+ * once, to 34 digits.  A double combined with a decimal counts with its first 15 digits.
  */
 #include "postgres.h"
 
@@ -189,7 +188,7 @@ decimal_divide(const uint8 *a, const uint8 *b, int exponent, uint8 out[DP_DECIMA
 	len = strlen(digits);
 	if (!DatumGetBool(DirectFunctionCall2(numeric_eq, DirectFunctionCall2(numeric_mul, q, d), n)))
 	{
-		/* a digit that stands for the rest */
+		/* a digit that represents the rest */
 		digits = psprintf("%s1", digits);
 		zeros = QUOTIENT_DIGITS + 1;
 		len++;
@@ -210,8 +209,8 @@ decimal_divide(const uint8 *a, const uint8 *b, int exponent, uint8 out[DP_DECIMA
 }
 
 /*
- * Two decimals combined.  The exponent is the one that the standard for
- * decimal arithmetic prefers, as far as the digits allow.
+ * Combines two decimals.  The exponent is the preferred one of the standard for decimal arithmetic,
+ * as far as the digits allow.
  */
 void
 dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_DECIMAL128_SIZE])
@@ -333,9 +332,7 @@ exact_round(DpExact *e, DpRounding rounding, int place, uint8 *buf)
 	}
 }
 
-/*
- * Rounds a number.  Returns false if an integer does not fit any more.
- */
+/* Rounds a number.  Returns false if an integer no longer fits. */
 bool
 dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int place)
 {

@@ -82,8 +82,8 @@ getfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 /*
- * $setField and $unsetField of a name that is taken as it is: the value
- * replaces the first field of that name, or comes last.
+ * $setField and $unsetField of a literal name: the value replaces the first field of that name, or
+ * is appended.
  */
 static bool
 setfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
@@ -193,9 +193,7 @@ objecttoarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_built(result, &b, DP_TYPE_ARRAY);
 }
 
-/*
- * Takes an element of $arrayToObject apart: [name, value] or {k, v}.
- */
+/* Splits an element of $arrayToObject: [name, value] or {k, v}. */
 static void
 read_pair(const DpNode *node, const DpValue *pair, uint8 type, DpValue *name, DpValue *value)
 {

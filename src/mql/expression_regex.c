@@ -26,8 +26,7 @@ enum
 #define ARG_OPTIONS 2
 
 /*
- * The compiled pattern of a regex or a string and, beside it, options, or NULL
- * if the pattern is null.
+ * The compiled pattern of a regex or a string and separate options, or NULL if the pattern is null.
  */
 static DpRegex *
 regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
@@ -161,7 +160,7 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		append_match(&b, s, spans, nspans);
 		dp_builder_end(&b);
 		from = spans[0].start + spans[0].len;
-		/* after an empty match the search goes on one character further */
+		/* after an empty match the search continues one character later */
 		if (spans[0].len == 0)
 			from += from < len ? pg_utf_mblen((const unsigned char *) s + from) : 1;
 	}

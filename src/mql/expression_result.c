@@ -1,7 +1,6 @@
 /*
  * expression_result.c
- *		What evaluating an expression makes: values, in the current memory
- *		context, and the memory of loops over them.
+ *		Results of expressions: values, in the current memory context, and the memory of loops.
  */
 #include "postgres.h"
 
@@ -14,7 +13,7 @@
 /* Values on the way may always have so many bytes, and four times the size of a document */
 #define MAX_VALUE_SIZE (64 * 1024 * 1024)
 
-/* What the first rounds of a loop may leave behind */
+/* The memory that the first iterations of a loop may leave allocated */
 #define LOOP_BYTES (1024 * 1024)
 
 bool

@@ -58,8 +58,8 @@ range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 /*
- * $zip: the arrays, and last the defaults, NULL if there are none.  which is
- * whether the longest array counts.
+ * $zip: the arrays, and last the defaults, or NULL.  which is true if the longest array determines
+ * the length.
  */
 static bool
 zip_eval(const DpNode *node, DpExprState *state, DpValue *result)

@@ -1,10 +1,9 @@
 /*
  * expression_set.c
- *		Operators that take arrays for sets: order and repetition do not count.
+ *		Operators that treat arrays as sets: order and duplicates do not matter.
  *
- * Sets are sorted, so that the operators are not quadratic.  What they return
- * is in the order of values, except that $setDifference keeps the order of its
- * first argument.
+ * Sets are sorted, so that the operators are not quadratic.  Results are in the order of values,
+ * except that $setDifference keeps the order of its first argument.
  */
 #include "postgres.h"
 

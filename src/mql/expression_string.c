@@ -559,7 +559,7 @@ binarysize_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (v.type != DP_TYPE_STRING && v.type != DP_TYPE_BINARY)
 		dp_node_type_error(node, "a string or binary data", &v);
-	/* both have five bytes beside their contents */
+	/* both have five bytes besides their contents */
 	return dp_result_int32(result, v.len - 5);
 }
 

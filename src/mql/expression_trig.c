@@ -121,9 +121,7 @@ power_series(Datum x, bool odd, int sign)
 	return sum;
 }
 
-/*
- * Sine or cosine: of what is left after whole quarters of the circle.
- */
+/* Sine or cosine, of the remainder after whole quarter turns. */
 static Datum
 sine(Datum x, bool cosine)
 {
@@ -237,7 +235,7 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 		{
 			uint8 power[DP_DECIMAL128_SIZE];
 
-			/* the other exponential is nothing beside this one */
+			/* the other exponential is negligible */
 			e.negative = false;
 			if (e.point > 6)
 				(void) dp_decimal128_from_text("Infinity", 8, power);
@@ -336,8 +334,8 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 }
 
 /*
- * The angle of a point, of finite coordinates that are not both 0.  Returns
- * false if they are too far apart for this.
+ * The angle of a point with finite coordinates that are not both 0.  Returns false if their
+ * magnitudes differ too much.
  */
 bool
 dp_decimal_atan2(const uint8 *dy, const uint8 *dx, uint8 out[DP_DECIMAL128_SIZE])

@@ -1,13 +1,12 @@
 /*
  * filter.c
- *		Running filters over documents.
+ *		Runs filters over documents.
  *
- * A path is followed through documents without looking back; where it meets an
- * array, MongoDB's rule holds: each element that is a document is tried with
- * the rest of the path, and a whole number also leads to the element at that
- * position.  At its end an array is tried element by element and then itself.
- * A path that leads nowhere gives one missing value, but an array on the way
- * without documents in it gives nothing at all.
+ * A path is followed through documents in one direction.  At an array, MongoDB's rule applies: each
+ * element that is a document is tested with the rest of the path, and a whole number also leads to
+ * the element at that position.  At the end of the path an array is tested element by element and
+ * then itself. A path without a value gives one missing value, but an array on the way without
+ * documents gives none.
  */
 #include "postgres.h"
 
@@ -21,7 +20,7 @@
 #include "bson/names.h"
 #include "mql/filter_node.h"
 
-/* What is asked for beside the answer: the position that $ stands for. */
+/* An additional result: the position for $. */
 typedef struct FilterWatch
 {
 	const char *array_path; /* NULL: any array */
@@ -37,7 +36,7 @@ typedef enum FilterEnd
 	END_ARRAY /* in an array, with steps left */
 } FilterEnd;
 
-/* What is known when only a part of the document is at hand */
+/* What the available part of a document decides */
 typedef enum FilterAnswer
 {
 	ANSWER_NO,
@@ -52,7 +51,7 @@ typedef struct ArrayWalk
 	const uint8 *end;
 } ArrayWalk;
 
-/* Arrays of so many bytes are sorted where many values are looked for. */
+/* Arrays of so many bytes are sorted if many values are searched. */
 #define SORTED_BYTES 1024
 
 static DpValue *array_sorted(const DpValue *array, int *n);
@@ -131,8 +130,8 @@ path_follow(const DpPath *path, DpValue *at, int *step)
 }
 
 /*
- * Notes that the condition was met by the element of the array to which the
- * first steps of its path lead.  The outermost array comes last and counts.
+ * Records the element of the array at the first steps of the condition's path through which it was
+ * satisfied.  The outermost array comes last and counts.
  */
 static void
 watch_note(FilterWatch *watch, const DpFilterPath *path, int steps, int32 index)
@@ -156,7 +155,7 @@ static bool
 group_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder)
 {
 	bool all = node->op == FILTER_AND;
-	DpValue *sorted = NULL; /* the elements of the array at the path, once many are looked for */
+	DpValue *sorted = NULL; /* the elements of the array at the path, if many are searched */
 	int nsorted = 0;
 	int nlooked = 0;
 	bool result = node->op != FILTER_OR;
@@ -300,9 +299,7 @@ expr_match(const DpFilterNode *node, const DpValue *doc)
 	return result;
 }
 
-/*
- * Whether a condition is met, given where its path ended.
- */
+/* True if a condition is satisfied at the end of its path. */
 static bool
 condition_match(const DpFilterNode *node, FilterEnd end, const DpValue *value, int step,
 				FilterWatch *watch)
@@ -321,10 +318,7 @@ condition_match(const DpFilterNode *node, FilterEnd end, const DpValue *value, i
 	return dp_filter_test(node, value);
 }
 
-/*
- * Whether an array at the end of the path, or an element of it, meets the
- * condition.
- */
+/* True if an array at the end of the path, or an element of it, satisfies the condition. */
 static bool
 elements_match(const DpFilterNode *node, const DpValue *array, FilterWatch *watch)
 {
@@ -358,8 +352,8 @@ met:
 }
 
 /*
- * Whether something in an array on the way meets the condition, from the given
- * step of the path on.
+ * True if a value in an array on the way satisfies the condition, from the given step of the path
+ * on.
  */
 static bool
 array_match(const DpFilterNode *node, const DpValue *array, int step, FilterWatch *watch)
@@ -430,7 +424,7 @@ names_are_positions(const DpValue *array)
 	return true;
 }
 
-/* Whether all conditions of an $elemMatch are met by a value. */
+/* True if a value satisfies all conditions of an $elemMatch. */
 static bool
 children_match(const DpFilterNode *node, const DpValue *value)
 {
@@ -440,9 +434,7 @@ children_match(const DpFilterNode *node, const DpValue *value)
 	return true;
 }
 
-/*
- * Whether an element meets the conditions of an $elemMatch.
- */
+/* True if an element satisfies the conditions of an $elemMatch. */
 bool
 dp_filter_test_element(const DpFilterNode *node, const DpValue *element)
 {
@@ -560,9 +552,7 @@ dp_filter_match_datum(DpFilter *filter, Datum datum)
 	return matched;
 }
 
-/*
- * What can be told about a document from its first avail bytes.
- */
+/* What the first avail bytes of a document decide. */
 static FilterAnswer
 partial_match(const DpFilterNode *node, const DpValue *doc, uint32 avail)
 {

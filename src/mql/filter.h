@@ -1,11 +1,10 @@
 /*
  * filter.h
- *		Filters: MongoDB's query language, compiled and run over documents as
- *		they are stored.
+ *		Filters: MongoDB's query language, compiled and run over documents in their stored form.
  *
- * docs/filter.md has the language.  A filter is compiled into nodes in one
- * memory context and matching allocates nothing, except where a regular
- * expression or an expression ($expr) needs room, which is kept or given back.
+ * docs/filter.md has the language.  A filter is compiled into nodes in one memory context.
+ * Matching allocates nothing, except for regular expressions and $expr, whose memory is reused or
+ * freed.
  */
 #ifndef DP_MQL_FILTER_H
 #define DP_MQL_FILTER_H
@@ -15,7 +14,7 @@
 
 typedef struct DpFilter DpFilter;
 
-/* What a filter is compiled for */
+/* The kind of filter to compile */
 typedef enum DpFilterFlags
 {
 	DP_FILTER_DOCUMENT = 0, /* a document: {qty: {$gt: 5}} */
@@ -43,12 +42,11 @@ typedef enum DpFilterFlags
 } DpFilterFlags;
 
 /*
- * Compiles a filter into the current memory context.  The result points into
- * the bytes of spec, which must live as long.  spec is a DOCUMENT, or for
- * DP_FILTER_VALUE any value.  place is where the filter stands in what the
- * user wrote, or NULL.  Raises FEATURE_NOT_SUPPORTED for an unknown operator,
- * INVALID_PARAMETER_VALUE for a bad argument and INVALID_REGULAR_EXPRESSION,
- * with the operator's path in errdetail.
+ * Compiles a filter into the current memory context.  The result points into the bytes of spec,
+ * which must live as long.  spec is a DOCUMENT, or for DP_FILTER_VALUE any value.  place is the
+ * position of the filter in the user's input, or NULL.  Raises FEATURE_NOT_SUPPORTED for an unknown
+ * operator, INVALID_PARAMETER_VALUE for a bad argument and INVALID_REGULAR_EXPRESSION, with the
+ * operator's path in errdetail.
  */
 extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place);
 
@@ -58,18 +56,16 @@ extern void *dp_filter_compile_spec(const DpValue *spec, void *arg);
 /* Whether a document, in memory as a whole, matches; others than documents do not. */
 extern bool dp_filter_match(DpFilter *filter, const DpValue *doc);
 
-/* The same for a bson that was not detoasted, reading no more of it than is needed. */
+/* Does the same for a bson that was not detoasted, reading only what is needed. */
 extern bool dp_filter_match_datum(DpFilter *filter, Datum doc);
 
 /* Whether a value matches a filter that was compiled for values, elements or named values. */
 extern bool dp_filter_match_value(DpFilter *filter, const DpValue *value);
 
 /*
- * The same as dp_filter_match(), and where: *index becomes the position that
- * the positional operator $ stands for, that is the position in the array at
- * array_path (dots between the parts) through which the last condition that
- * went through it was met, or -1 if there was none.  With array_path NULL, in
- * whatever array.
+ * Does the same as dp_filter_match(), and sets *index to the position for the positional operator
+ * $: the position in the array at array_path (dots between the parts) through which the last
+ * condition on it was satisfied, or -1 if there was none.  With array_path NULL, in any array.
  */
 extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc, const char *array_path,
 									 uint32 pathlen, int32 *index);
@@ -78,18 +74,17 @@ extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc, const
 extern const char *dp_filter_identifier(const DpFilter *filter, uint32 *len);
 
 /*
- * Calls visit for each condition of the filter that a document must meet (not
- * those below $or, $nor and $not) and that says that a path equals a value; an
- * upsert begins with these.
+ * Calls visit for each condition of the filter that a document must satisfy (not those below $or,
+ * $nor and $not) and that requires a path to equal a value; an upsert begins with these.
  */
 typedef void (*DpFilterVisit)(const char *path, uint32 pathlen, const DpValue *value, void *arg);
 
 extern void dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg);
 
 /*
- * Calls visit for each condition of the filter that a document must meet and
- * that compares what a path leads to with a value, or with n values of which
- * one must be equal ($in, unless it has regular expressions or null).
+ * Calls visit for each condition of the filter that a document must satisfy and that compares the
+ * values at a path with a value, or with n values of which one must be equal ($in, unless it has
+ * regular expressions or null).
  */
 typedef enum DpComparison
 {

@@ -11,7 +11,7 @@
 
 #include "mql/filter_compile.h"
 
-#define MOST_SPARE 63 /* of 64 bytes each: little less than what palloc() makes of it */
+#define MOST_SPARE 63 /* of 64 bytes each, the allocation size of palloc() */
 
 typedef DpFilterNode *(*TreeParser)(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
 									const DpPlace *place);
@@ -231,7 +231,7 @@ dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpV
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document", spec);
 
-	/* operators other than those of whole documents speak of the element itself */
+	/* operators other than those of whole documents apply to the element itself */
 	dp_iter_init_value(&iter, spec);
 	if (dp_filter_is_operators(spec) && dp_iter_next(&iter, &first))
 	{
@@ -252,19 +252,14 @@ dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpV
 	return node;
 }
 
-/*
- * A field or a path and what is asked of it.
- */
+/* A field or a path and its conditions. */
 static void
 parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
 	dp_filter_parse_predicate(c, nodes, make_path(c, nodes, field, place), &field->value, place);
 }
 
-/*
- * The path that is the name of a field.  Its parts are separated by dots and
- * taken as they are; they may be empty.
- */
+/* The path in the name of a field.  Its parts are separated by dots; they may be empty. */
 static DpFilterPath *
 make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
@@ -313,8 +308,8 @@ make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, con
 }
 
 /*
- * In an array filter: takes the first part of the path, the name by which it
- * calls its value, and returns the rest, or NULL if there is none.
+ * In an array filter: removes the first part of the path, its identifier, and returns the rest, or
+ * NULL if there is none.
  */
 static const char *
 named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
@@ -419,7 +414,7 @@ parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const
 	return dp_filter_add_node(&one, op, NULL);
 }
 
-/* A comment says nothing. */
+/* A comment has no effect. */
 static DpFilterNode *
 parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {

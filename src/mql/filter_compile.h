@@ -1,7 +1,7 @@
 /*
  * filter_compile.h
- *		What the two halves of the filters' compiler share.  For the files
- *		filter_compile.c and filter_operand.c only.
+ *		Shared by the two halves of the filters' compiler. For the files filter_compile.c and
+ *		filter_operand.c only.
  */
 #ifndef DP_MQL_FILTER_COMPILE_H
 #define DP_MQL_FILTER_COMPILE_H
@@ -17,7 +17,7 @@ typedef struct DpFilterCompiler
 	uint32 idlen;
 } DpFilterCompiler;
 
-/* Nodes that all must hold, or one of which must, as they are read. */
+/* Nodes of a conjunction or disjunction that is being read. */
 typedef struct DpFilterNodes
 {
 	DpFilterNode **nodes;
@@ -34,10 +34,7 @@ dp_filter_add_node(DpFilterNodes *nodes, DpFilterOp op, const DpFilterPath *path
 extern void dp_filter_add(DpFilterNodes *nodes, DpFilterNode *node);
 extern DpFilterNode *dp_filter_make_tree(DpFilterOp op, DpFilterNodes *nodes);
 
-/*
- * Adds what is asked of a path: operators, or a value that it must equal, or a
- * pattern.
- */
+/* Adds the conditions on a path: operators, or a value that it must equal, or a pattern. */
 extern void
 dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFilterPath *path,
 						  const DpValue *spec, const DpPlace *place);

@@ -1,6 +1,6 @@
 /*
  * filter_each.c
- *		What a filter says about single paths, for those who look for an index.
+ *		The conditions of a filter on single paths, for choosing an index.
  */
 #include "postgres.h"
 

@@ -1,7 +1,7 @@
 /*
  * filter_node.h
- *		What a filter is compiled into.  For the files filter*.c and for src/index,
- *		which looks at filters without running them.
+ *		The compiled form of a filter. For the files filter*.c and for src/index, which reads
+ *		filters without running them.
  */
 #ifndef DP_MQL_FILTER_NODE_H
 #define DP_MQL_FILTER_NODE_H
@@ -24,7 +24,7 @@ typedef enum DpFilterOp
 	FILTER_SCHEMA,
 	FILTER_EXPR,
 
-	/* conditions on what a path leads to */
+	/* conditions on the value at a path */
 	FILTER_EQ,
 	FILTER_LT,
 	FILTER_LTE,
@@ -53,7 +53,7 @@ typedef struct DpFilterPath
 {
 	DpPath *path;     /* no steps: the value itself */
 	DpPath *first;    /* its first step */
-	const char *name; /* as it was written */
+	const char *name; /* unparsed */
 	uint32 namelen;
 	bool is_id; /* _id: missing is not null */
 	bool alone; /* inside $elemMatch of a value: elements of arrays are not tried */
@@ -90,7 +90,7 @@ typedef struct DpFilterNode
 {
 	DpFilterOp op;
 	const DpFilterPath *path; /* of a condition */
-	DpValue value;            /* what it compares with */
+	DpValue value;            /* the operand */
 	union
 	{
 		struct
@@ -132,14 +132,14 @@ struct DpFilter
 	DpFilterNode *root;
 	int mode;
 	int misses;             /* documents to be read without trying a slice first */
-	const char *identifier; /* NAMED: what it calls its value */
+	const char *identifier; /* NAMED: its identifier */
 	uint32 idlen;
 };
 
-/* Whether a value meets a condition on it; NULL stands for a missing field. */
+/* True if a value satisfies a condition on it; NULL represents a missing field. */
 extern bool dp_filter_test(const DpFilterNode *node, const DpValue *value);
 
-/* Whether an element of an array meets the argument of $elemMatch. */
+/* True if an element of an array satisfies the argument of $elemMatch. */
 extern bool dp_filter_test_element(const DpFilterNode *node, const DpValue *element);
 
 #endif /* DP_MQL_FILTER_NODE_H */

@@ -10,7 +10,7 @@
 #include "bson/number.h"
 #include "mql/filter_compile.h"
 
-/* What an operator's parser gets to read */
+/* The input of an operator's parser */
 typedef struct FilterOperand
 {
 	const DpFilterPath *path;
@@ -370,9 +370,7 @@ parse_mod(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 		dp_bad_spec(o->place, "the divisor of \"$mod\" is 0");
 }
 
-/*
- * $regex, with the $options that stand beside it.
- */
+/* $regex, with its $options. */
 static void
 parse_regex(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
@@ -427,9 +425,7 @@ is_elem_match(const DpValue *value, DpElement *field)
 	return dp_iter_next(&iter, field) && strcmp(field->name, "$elemMatch") == 0;
 }
 
-/*
- * $all: each of the values, patterns or $elemMatch is met by some element.
- */
+/* $all: some element satisfies each of the values, patterns or $elemMatch. */
 static void
 parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {

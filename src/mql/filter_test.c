@@ -1,7 +1,7 @@
 /*
  * filter_test.c
- *		Conditions on single values: what $eq, $in, $type and the others say
- *		about one value, or about one that is missing.
+ *		Conditions on single values: $eq, $in, $type and the others for one value, or for a
+ *		missing one.
  */
 #include "postgres.h"
 

@@ -21,7 +21,7 @@
 
 typedef enum FieldKind
 {
-	FIELD_FIELDS, /* has fields of its own below */
+	FIELD_FIELDS, /* has its own fields below */
 	FIELD_INCLUDE,
 	FIELD_EXCLUDE,
 	FIELD_COMPUTE,
@@ -38,7 +38,7 @@ typedef struct Field
 	bool computes;         /* FIELD_COMPUTE here or below */
 	DpNames names;         /* FIELD_FIELDS: of the fields below it, */
 	struct Field **fields; /* and those fields */
-	int nkept;             /* fields of it that are looked for in the document */
+	int nkept;             /* its fields that are searched in the document */
 	int ncomputing;        /* fields of it that have fields and compute */
 	DpExpr *expr;          /* FIELD_COMPUTE */
 	int64 skip;            /* FIELD_SLICE: negative: from the end */
@@ -62,7 +62,7 @@ typedef struct Compile
 {
 	DpProjection *p;
 	bool has_kind; /* whether it is an inclusion is known */
-	char id;       /* what _id says by itself: '+', '-' or 0 */
+	char id;       /* of _id alone: '+', '-' or 0 */
 } Compile;
 
 /* While a projection is applied */
@@ -71,7 +71,7 @@ typedef struct Apply
 	DpProjection *p;
 	DpExprState state;
 	DpBuilder b;
-	int32 position; /* what the positional operator stands for */
+	int32 position; /* the position for the positional operator */
 } Apply;
 
 static void compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path);
@@ -101,9 +101,7 @@ projection_error(const char *path, const char *fmt, ...)
 			 errdetail("At \"%s\" in the specification.", path)));
 }
 
-/*
- * Notes that a field includes or excludes, which all must do alike.
- */
+/* Records that a field includes or excludes; all must agree. */
 static void
 decide(Compile *c, bool inclusion, const char *path)
 {
@@ -174,9 +172,7 @@ compile_slice(Field *field, const DpValue *arg, const char *path)
 	return true;
 }
 
-/*
- * What the last part of a path says.
- */
+/* The last part of a path. */
 static void
 compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, const char *path,
 			 bool positional)
@@ -249,10 +245,7 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 	field->expr = dp_expr_compile(value, c->p->flags, path);
 }
 
-/*
- * A field of a specification: the parts of its name lead to the place that its
- * value is about.
- */
+/* A field of a specification: the parts of its name lead to the field that its value specifies. */
 static void
 compile_field(Compile *c, const DpElement *element, Field *parent, const char *prefix)
 {
@@ -559,7 +552,7 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 	bool inclusion = a->p->inclusion;
 	uint32 hint = 0;
 	bool few[16];
-	bool *seen = NULL; /* those that have fields, compute and were met */
+	bool *seen = NULL; /* those that have fields, compute and were found */
 	int left = parent->nkept;
 	const uint8 *run = NULL; /* where a run of fields to be copied begins */
 	DpIter iter;
@@ -706,7 +699,7 @@ dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter)
 
 /* ---------------------------------------------------------------- SQL */
 
-/* What is kept between calls */
+/* The cache between calls */
 typedef struct ProjectCache
 {
 	DpSpecCache projection;

@@ -180,8 +180,8 @@ regex_compiled(DpRegex *regex, const char *s, uint32 len, int nspans)
 }
 
 /*
- * The characters of a string in regex->wide; returns their number.  The string
- * may hold NULs.  Bytes that are no UTF-8 become characters of their own.
+ * The characters of a string in regex->wide; returns their number.  The string may contain NULs.
+ * Invalid UTF-8 bytes become separate characters.
  */
 static uint32
 regex_widen(DpRegex *regex, const char *s, uint32 len)

@@ -46,16 +46,17 @@ typedef struct DpRegexSpan
 extern int dp_regex_groups(DpRegex *regex);
 
 /*
- * The first match in the string that begins at or after from (a number of
- * bytes, at the beginning of a character).  spans[0] is the match, the others,
- * up to nspans, are the groups.  Returns false if there is none.  Look-behind
- * and anchors see what stands before from.
+ * The first match in the string that begins at or after from (a number of bytes, at the beginning
+ * of a character).  spans[0] is the match, the others, up to nspans, are the groups.  Returns false
+ * if there is none.  Look-behind and anchors see the text before from.
  */
 extern bool dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from,
 						  DpRegexSpan *spans, int nspans);
 
-/* regex_prefix.c: the literal that every string begins with that the pattern matches; false if
- * there is none. */
+/*
+ * regex_prefix.c: the literal prefix of all strings that the pattern matches; false if there is
+ * none.
+ */
 extern bool dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options,
 									uint32 optlen, const char **literal, uint32 *literallen);
 

@@ -1,9 +1,8 @@
 /*
  * regex_prefix.c
- *		What a regular expression says about the beginning of a string.
+ *		The literal prefix of the strings that a regular expression matches.
  *
- * The reading is careful: where a pattern might mean something else there is
- * no literal, and the index looks up all strings.
+ * If a pattern might have another meaning there is no prefix, and the index searches all strings.
  */
 #include "postgres.h"
 
@@ -12,8 +11,8 @@
 static bool may_branch(const char *pattern, uint32 len);
 
 /*
- * The literal in front of a pattern that begins with ^: what stands before the
- * first special character, without a character that may be absent.
+ * The literal prefix of a pattern that begins with ^: the characters before the first special
+ * character, without an optional one.
  */
 bool
 dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options, uint32 optlen,

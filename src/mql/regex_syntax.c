@@ -1,24 +1,24 @@
 /*
  * regex_syntax.c
- *		Patterns of PCRE in the spelling of PostgreSQL's engine.
+ *		Rewrites PCRE patterns for PostgreSQL's engine.
  *
- * Most is spelled alike and copied.  What is not:
+ * Most syntax is the same and copied.  The differences:
  *
  *		.				a newline does not match it unless dot-all is on; the
  *						engine's own switch for that changes [^a] too
  *		\b \B			boundaries of words: \y \Y
- *		\z \Z and $		ends: \Z; two of them also stand before a final newline
- *		\w \d \s		ASCII, as PCRE has them
+ *		\z \Z and $		ends: \Z; two of them also match before a final newline
+ *		\w \d \s		ASCII, as in PCRE
  *		\h \v \R \N		classes that the engine does not have
- *		\xHH \x{..}		have as many digits as are meant, not as there are
+ *		\xHH \x{..}		the engine takes all following digits
  *		\Q..\E			each character by itself
  *		(?<name>..)		a group without its name
  *		(?i) in front	a flag; the engine has other letters
  *		{				a brace that begins no bound is itself
- *		blanks, #..		left out when the pattern is extended
+ *		blanks, #..		removed if the pattern is extended
  *
- * What the engine cannot do (possessive and atomic groups, recursion,
- * properties of Unicode, flags for a part of the pattern) is an error.
+ * Features that the engine lacks (possessive and atomic groups, recursion, Unicode properties,
+ * flags for a part of the pattern) are errors.
  */
 #include "postgres.h"
 
@@ -208,9 +208,7 @@ rewrite_flags(Rewriter *r, const char *p, const char **after)
 	return true;
 }
 
-/*
- * An opening parenthesis and what says of which kind it is.
- */
+/* An opening parenthesis and its kind. */
 static void
 rewrite_group(Rewriter *r)
 {
@@ -493,9 +491,7 @@ rewrite_class(Rewriter *r)
 	r->p = p + 1;
 }
 
-/*
- * A backslash inside a class.  Returns whether it stood for several characters.
- */
+/* A backslash inside a class.  Returns true if it represents several characters. */
 static bool
 rewrite_class_escape(Rewriter *r)
 {

@@ -12,13 +12,13 @@
 #define DP_REGEX_DOT_ALL 4
 #define DP_REGEX_EXTENDED 8
 #define DP_REGEX_UCP 16     /* \w, \d and \s know all of Unicode */
-#define DP_REGEX_HAS_END 32 /* has an end ($, \Z) that may stand before a final newline */
+#define DP_REGEX_HAS_END 32 /* has an end ($, \Z) that may match before a final newline */
 
 /*
- * The pattern as the engine wants it (a palloc'd text).  The flags are those of
- * the options; those that the pattern sets itself, as (?i) in front, are added
- * or taken away.  newline: for strings that end in a newline, which $ may stand
- * before.  Raises INVALID_REGULAR_EXPRESSION for what the engine cannot do.
+ * The pattern for the engine (a palloc'd text).  The flags are those of the options; flags that the
+ * pattern sets itself, such as a leading (?i), are added or removed.  newline: for strings that end
+ * with a newline, before which $ may match.  Raises INVALID_REGULAR_EXPRESSION for features that
+ * the engine lacks.
  */
 extern text *dp_regex_rewrite(const char *pattern, uint32 len, int *flags, bool newline);
 

@@ -1,11 +1,10 @@
 /*
  * schema.c
- *		Applying schemas to documents, either for a yes or no, or for a list of
- *		what is wrong.  schema_value.c compares values.
+ *		Validates documents, either for a boolean result, or for a list of violations.
+ *		schema_value.c compares values.
  *
- * A document is walked once, field by field, each field being looked up among
- * the names that the schema's rules speak of; those that were met are noted,
- * so that what is required and missing is known at the end.
+ * A document is walked once, field by field, each field being looked up among the names in the
+ * schema's rules; found ones are recorded, so that missing required fields are known at the end.
  */
 #include "postgres.h"
 
@@ -33,7 +32,7 @@ typedef struct SchemaSpot
 	uint32 index;
 } SchemaSpot;
 
-/* Who wants to know what is wrong; NULL when only yes or no is asked for */
+/* The receiver of violations; NULL for a boolean result */
 typedef struct SchemaWalk
 {
 	DpSchemaReport report;
@@ -67,8 +66,7 @@ static char *type_names(const DpValue *value);
 static char *shown(const DpValue *value);
 
 /*
- * What a rule ends with: with nobody to report to, the first broken rule is the
- * end; otherwise the walk goes on.
+ * The end of a rule: without a receiver, the first violation ends the walk; otherwise it continues.
  */
 #define CHECK(ok)                                                                                  \
 	do                                                                                             \
@@ -97,8 +95,8 @@ dp_schema_errors(DpSchema *schema, const DpValue *value, DpSchemaReport report, 
 }
 
 /*
- * check() for a yes or no, short for what most schemas are made of: documents
- * with fields of certain types, some of which are required.
+ * check() for a boolean result, short for the most common schemas: documents with fields of certain
+ * types, some of which are required.
  */
 static bool
 match(const DpSchema *schema, const DpValue *value)
@@ -211,9 +209,7 @@ memo_take(DpSchemaMemo *memo, const DpElement *field, int index)
 	memo->index = index;
 }
 
-/*
- * Whether a value has the shape that a schema asks for.
- */
+/* True if a value satisfies a schema. */
 static bool
 check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
 {
@@ -411,9 +407,7 @@ check_object(const DpSchemaObject *rules, const DpValue *value, const SchemaSpot
 	return result;
 }
 
-/*
- * What the fields that are there ask for.
- */
+/* The requirements of existing fields. */
 static bool
 check_dependencies(const DpSchemaObject *rules, const uint64 *seen, const DpValue *value,
 				   const SchemaSpot *spot, SchemaWalk *walk)
@@ -535,8 +529,8 @@ check_logic(const DpSchemaLogic *rules, const DpValue *value, const SchemaSpot *
 /* ---------------------------------------------------------------- reports */
 
 /*
- * Reports a broken rule, if anybody wants to know.  What was expected is a text
- * and, behind it, a value of the schema's.  Returns false.
+ * Reports a violation, if there is a receiver.  The requirement is a text followed by a value of
+ * the schema.  Returns false.
  */
 static bool
 fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule, const char *expected,

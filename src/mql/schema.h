@@ -1,7 +1,7 @@
 /*
  * schema.h
- *		Schemas: MongoDB's dialect of JSON Schema, compiled and run over
- *		documents as they are stored.  docs/schema.md has the language.
+ *		Schemas: MongoDB's dialect of JSON Schema, compiled and run over documents in their
+ *		stored form. docs/schema.md has the language.
  */
 #ifndef DP_MQL_SCHEMA_H
 #define DP_MQL_SCHEMA_H
@@ -22,13 +22,13 @@ extern DpSchema *dp_schema_compile(const DpValue *spec, const DpPlace *place);
 /* For dp_spec_cached(); arg is not used. */
 extern void *dp_schema_compile_spec(const DpValue *spec, void *arg);
 
-/* Whether a value, in memory as a whole, has the shape that the schema asks for. */
+/* True if a value, completely in memory, satisfies the schema. */
 extern bool dp_schema_match(DpSchema *schema, const DpValue *value);
 
 /*
- * What is wrong with a value.  path is the field, as it is written in a path,
- * or empty for the document itself; rule is the keyword; the other two are for
- * people to read.  All are valid during the call only.
+ * Receives the violations of a value.  path is the field, in path syntax, or empty for the document
+ * itself; rule is the keyword; the other two are texts for users.  All are valid during the call
+ * only.
  */
 typedef void (*DpSchemaReport)(const char *path, const char *rule, const char *expected,
 							   const char *found, void *arg);

@@ -15,7 +15,7 @@ typedef struct SchemaKeyword
 	const DpElement *field; /* the keyword and its argument */
 	const DpPlace *place;
 	const DpValue *spec; /* the schema in which it stands */
-	int which;           /* tells the keywords apart that share a parser */
+	int which;           /* distinguishes keywords with the same parser */
 } SchemaKeyword;
 
 typedef void (*KeywordParser)(DpSchema *schema, const SchemaKeyword *k);
@@ -564,10 +564,7 @@ parse_number(DpSchema *schema, const SchemaKeyword *k)
 	}
 }
 
-/*
- * exclusiveMinimum and exclusiveMaximum: whether the limit beside them is left
- * out.
- */
+/* exclusiveMinimum and exclusiveMaximum: whether the limit itself is excluded. */
 static void
 parse_exclusive(DpSchema *schema, const SchemaKeyword *k)
 {

@@ -1,6 +1,6 @@
 /*
  * schema_node.h
- *		What a schema is compiled into.  For the files schema*.c only.
+ *		The compiled form of a schema. For the files schema*.c only.
  */
 #ifndef DP_MQL_SCHEMA_NODE_H
 #define DP_MQL_SCHEMA_NODE_H
@@ -22,7 +22,7 @@ typedef struct DpSchemaWords
 	uint64 back;
 } DpSchemaWords;
 
-/* A name of a field that some rule of an object speaks of. */
+/* A field name in a rule of an object. */
 typedef struct DpSchemaName
 {
 	const char *name;
@@ -62,7 +62,7 @@ typedef struct DpSchemaObject
 	int nnames;
 	int room;
 	DpNames known;       /* while the schema is compiled: the same names */
-	DpSchemaName *names; /* in the order in which they were met */
+	DpSchemaName *names; /* in the order of occurrence */
 	uint32 mask;         /* of the table by which they are found; its size is a power of 2 */
 	int *slots;          /* positions, by the hash of the name; -1: free */
 	int nrequired;
@@ -74,7 +74,7 @@ typedef struct DpSchemaObject
 	int64 min_properties; /* -1: none */
 	int64 max_properties;
 	bool plain;          /* properties and required are all there is, for up to 64 names */
-	DpSchemaMemo *memos; /* SCHEMA_MEMOS; NULL: there are none yet */
+	DpSchemaMemo *memos; /* SCHEMA_MEMOS; NULL: none yet */
 } DpSchemaObject;
 
 typedef struct DpSchemaArray
@@ -136,7 +136,7 @@ struct DpSchema
 {
 	bool has_types;
 	DpTypeSet types;
-	DpElement type_rule;    /* type or bsonType, as it was written */
+	DpElement type_rule;    /* type or bsonType, unparsed */
 	DpSchemaNumber *number; /* each NULL when it has no rule */
 	DpSchemaString *string;
 	DpSchemaObject *object;

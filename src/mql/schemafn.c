@@ -15,10 +15,7 @@
 static void
 put_error(const char *path, const char *rule, const char *expected, const char *found, void *arg);
 
-/*
- * bson_validate(doc, schema): whether the document has the shape that the
- * schema asks for.
- */
+/* bson_validate(doc, schema): whether the document satisfies the schema. */
 DP_FUNCTION(dp_bson_validate);
 Datum
 dp_bson_validate(PG_FUNCTION_ARGS)

@@ -1,12 +1,11 @@
 /*
  * sort_key.c
- *		Sort specifications and the keys that documents are sorted by.
+ *		Sort specifications and the sort keys of documents.
  *
- * A key is made of one part for each field of the specification.  A part is
- * the class of the value (DpClass, one byte) and then, so that no part begins
- * another:
+ * A key has one part for each field of the specification.  A part is the class of the value
+ * (DpClass, one byte) and then, so that no part is a prefix of another:
  *
- *		number			the double next to it, 8 bytes that sort as it does; then
+ *		number			the nearest double, 8 bytes in order-preserving form; then
  *						0x80 if that is the number itself; else 0x40 or 0xC0, as
  *						the number is less or greater, and its decimal digits
  *		string, code	bytes, with 0x00 written 0x00 0xFF; ended by 0x00 0x01
@@ -14,10 +13,10 @@
  *						value; ended by 0x00
  *		array			for each element its class and value; ended by 0x00
  *		binary			length, 4 bytes; subtype; bytes
- *		others			as they are, numbers with the highest byte first
+ *		others			unchanged, numbers with the highest byte first
  *
- * The bytes of a descending part are complemented.  The layout is frozen:
- * expression indexes hold such keys.
+ * The bytes of a descending part are complemented.  The layout is frozen: expression indexes
+ * contain such keys.
  */
 #include "postgres.h"
 
@@ -246,7 +245,7 @@ dp_sort_key_append_value(StringInfo out, const DpValue *v, bool descending)
 
 /* ---------------------------------------------------------------- specifications */
 
-/* Raises the error of a specification that is none. */
+/* Raises the error of an invalid specification. */
 static void
 spec_error(const char *name, const char *what)
 {
@@ -255,9 +254,7 @@ spec_error(const char *name, const char *what)
 			 name ? errdetail("Field \"%.200s\": %s.", name, what) : errdetail("%s.", what)));
 }
 
-/*
- * The path of a field, whose parts are taken as they are between the dots.
- */
+/* The path of a field, split at its dots. */
 static DpPath *
 spec_path(const DpElement *element)
 {
@@ -327,9 +324,8 @@ dp_sort_spec_compile(const DpValue *value)
 /* ---------------------------------------------------------------- keys */
 
 /*
- * Follows the path from a position on up to its end, to something that is
- * missing, or to an array, whose elements are to be looked at.  Returns true in
- * the last case.
+ * Follows the path from a position on up to its end, to a missing value, or to an array with
+ * elements to visit.  Returns true in the last case.
  */
 static bool
 position_advance(Position *p, const DpPath *path)
@@ -478,8 +474,8 @@ keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 }
 
 /*
- * The least or the greatest element, of one field that leads to an array
- * itself: the elements need not be written out to be compared.
+ * The least or the greatest element, of one field that leads to an array: the elements are compared
+ * without making their keys.
  */
 static void
 single_append(StringInfo out, const SortField *field, const DpValue *array)

@@ -26,10 +26,7 @@ dp_spec_value_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, DpS
 	return spec_cached(cache, fcinfo, argno, true, compile, arg);
 }
 
-/*
- * What the cache holds, if the argument is what it was; otherwise the argument
- * compiled.
- */
+/* The cached result if the argument is unchanged; otherwise the argument compiled. */
 static void *
 spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, bool is_value,
 			DpSpecCompile compile, void *arg)
@@ -50,7 +47,7 @@ spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, bool is_valu
 		memcmp(cache->source, source, len) == 0)
 		return cache->compiled;
 
-	/* below the current context until it is known that all went well */
+	/* below the current context until everything succeeded */
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns specification",
 									DP_SPEC_CONTEXT_SIZES);
 	old = MemoryContextSwitchTo(context);

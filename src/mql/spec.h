@@ -1,13 +1,11 @@
 /*
  * spec.h
- *		Specifications (filters, updates, projections, schemas) compiled once
- *		per query.
+ *		Specifications (filters, updates, projections, schemas) compiled once per query.
  *
- * A specification is an argument of a SQL function.  What it is compiled into
- * is kept in fn_extra as long as the argument stays the same: a constant is
- * looked at once, anything else is compared byte by byte, so that a parameter
- * is compiled once and a column is compiled again only where it changes.  What
- * an older specification left behind is freed.
+ * A specification is an argument of a SQL function.  Its compiled form is cached in fn_extra while
+ * the argument stays the same: a constant is checked once, anything else is compared byte by byte,
+ * so that a parameter is compiled once and a column is compiled again only when it changes.  The
+ * memory of an older specification is freed.
  */
 #ifndef DP_MQL_SPEC_H
 #define DP_MQL_SPEC_H
@@ -21,10 +19,9 @@
 #define DP_SPEC_CONTEXT_SIZES ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE, (1024 * 1024)
 
 /*
- * Compiles a specification; everything that it needs goes into the current
- * memory context, where the specification itself, already a copy, lives as long
- * as the result: the result may point into it.  arg is what the caller of
- * dp_spec_cached() passed.  An error leaves nothing behind.
+ * Compiles a specification; everything is allocated in the current memory context, where the
+ * specification itself, already a copy, lives as long as the result: the result may point into it.
+ * arg is passed on by dp_spec_cached().  An error leaves nothing allocated.
  */
 typedef void *(*DpSpecCompile)(const DpValue *spec, void *arg);
 
@@ -47,7 +44,7 @@ extern void *dp_spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int arg
 extern void *dp_spec_value_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
 								  DpSpecCompile compile, void *arg);
 
-/* For functions that keep nothing but one cache in fn_extra; argument of type bson. */
+/* For functions whose fn_extra is one cache; argument of type bson. */
 static inline void *
 dp_spec_arg(FunctionCallInfo fcinfo, int argno, DpSpecCompile compile, void *arg)
 {

@@ -76,7 +76,7 @@ dp_type_set_add_json_name(DpTypeSet *set, const char *name, uint32 len)
 bool
 dp_type_set_add_code(DpTypeSet *set, int64 code)
 {
-	/* MinKey goes by the number -1 only */
+	/* MinKey has only the number -1 */
 	code = code == -1 ? DP_TYPE_MINKEY : code == DP_TYPE_MINKEY ? DP_TYPE_EOD : code;
 	for (int i = 0; i < lengthof(all_types); i++)
 		if (all_types[i] == code)

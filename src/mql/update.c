@@ -14,7 +14,7 @@
 /* The arguments that an update is compiled from: update, filter, array_filters */
 #define UPDATE_ARGS 3
 
-/* What is remembered between the calls of bson_update */
+/* The cache between the calls of bson_update */
 typedef struct UpdateCache
 {
 	MemoryContext context;             /* holds the following */
@@ -22,7 +22,7 @@ typedef struct UpdateCache
 	DpUpdate *update;
 } UpdateCache;
 
-/* What the argument update is */
+/* The kind of the argument update */
 typedef enum UpdateForm
 {
 	UPDATE_AS_VALUE,    /* a bson_value */
@@ -39,9 +39,8 @@ static void add_equal(const char *path, uint32 pathlen, const DpValue *value, vo
 static struct varlena *update_insert(DpUpdate *update);
 
 /*
- * bson_update(doc bson, update bson_value, filter bson, array_filters
- * bson_value, upsert boolean) -> bson: the updated document, or the very datum
- * that came in if nothing changes.
+ * bson_update(doc bson, update bson_value, filter bson, array_filters bson_value, upsert boolean)
+ * -> bson: the updated document, or the same datum if nothing changes.
  */
 DP_FUNCTION(dp_bson_update);
 Datum
@@ -67,8 +66,8 @@ dp_bson_update_text(PG_FUNCTION_ARGS)
 }
 
 /*
- * What the three have in common.  NULL for a document or an update that is
- * NULL, except that an upsert makes a document where there is none.
+ * Shared by the three functions.  NULL for a NULL document or update, except that an upsert makes a
+ * document.
  */
 static Datum
 update_call(FunctionCallInfo fcinfo, UpdateForm form)
@@ -171,7 +170,7 @@ dp_update_apply(DpUpdate *update, struct varlena *doc, bool own)
 		return replace(&new, &old);
 	}
 
-	/* the old document has to stay where the filter or the check of _id looks at it later */
+	/* the filter or the check of _id reads the old document later */
 	if (update->touches_id || update->positional)
 		own = false;
 	result = dp_update_tree_apply(update, &old, own ? (uint8 *) VARDATA_ANY(doc) : NULL, false,
@@ -189,9 +188,8 @@ dp_update_apply(DpUpdate *update, struct varlena *doc, bool own)
 }
 
 /*
- * The document that takes another one's place, with its _id in front unless it
- * has one of its own; NULL if it has the same bytes.  Raises
- * INVALID_PARAMETER_VALUE if it has another _id.
+ * The document that replaces another one, with its _id first unless it has its own; NULL if it has
+ * the same bytes.  Raises INVALID_PARAMETER_VALUE if it has another _id.
  */
 static struct varlena *
 replace(const DpValue *replacement, const DpValue *doc)
@@ -224,10 +222,7 @@ replace(const DpValue *replacement, const DpValue *doc)
 	return dp_builder_finish_bson(&b);
 }
 
-/*
- * Raises INVALID_PARAMETER_VALUE if a document had an _id and has not got it
- * any more.
- */
+/* Raises INVALID_PARAMETER_VALUE if a document lost its _id. */
 static void
 check_id(const DpValue *before, const DpValue *after)
 {
@@ -273,7 +268,7 @@ update_insert(DpUpdate *update)
 		DpValue id;
 		DpBuilder b;
 
-		/* of what the filter says only the _id counts */
+		/* of the filter only the _id counts */
 		dp_builder_init(&b, 16);
 		dp_builder_begin_document(&b);
 		if (dp_document_find(base.data, base.len, "_id", 3, &id))

@@ -1,11 +1,10 @@
 /*
  * update.h
- *		Updates: MongoDB's update language, compiled and applied to documents as
- *		they are stored.
+ *		Updates: MongoDB's update language, compiled and applied to documents in their stored
+ *		form.
  *
- * docs/update.md has the language.  An update with operators is compiled into
- * a tree of paths; applying it walks the document once along that tree and
- * copies the bytes between the changes as they are.
+ * docs/update.md has the language.  An update with operators is compiled into a tree of paths;
+ * applying it walks the document once along that tree and copies the bytes between the changes.
  */
 #ifndef DP_MQL_UPDATE_H
 #define DP_MQL_UPDATE_H

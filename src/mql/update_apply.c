@@ -1,14 +1,13 @@
 /*
  * update_apply.c
- *		Applying an update to a document.
+ *		Applies an update to a document.
  *
- * The document is walked along the tree of paths, each container once and from
- * its beginning to its end.  Bytes between changes are copied in runs: done
- * says how far the old bytes are dealt with, and a change first copies
- * everything before it.  The length of a container is put right when its end
- * is reached, and only if something in it changed; where its length will stand
- * in the new document is known when it begins, because all bytes from done to
- * there will be copied as they are.  If nothing changes, nothing is copied.
+ * The document is walked along the tree of paths, each container once from its beginning to its
+ * end. Bytes between changes are copied in runs: done is the end of the processed old bytes, and a
+ * change first copies everything before it.  The length of a container is corrected at its end,
+ * only if something in it changed; the position of its length in the new document is known when it
+ * begins, because all bytes from done to there will be copied.  If nothing changes, nothing is
+ * copied.
  */
 #include "postgres.h"
 
@@ -64,9 +63,9 @@ static bool walk(RenameWalk *w, const DpUpdateNode *end, bool strict, DpValue *v
 static void blocked(const DpUpdateNode *leaf, const DpUpdateNode *at, const DpValue *found)
 	pg_attribute_noreturn();
 /*
- * Applies the operators of an update to a document.  Returns the new document,
- * in the current memory context, or NULL if there is none: nothing changes, or
- * all changes were made in place, in the bytes at own, and *changed is set.
+ * Applies the operators of an update to a document.  Returns the new document, in the current
+ * memory context, or NULL if there is none: nothing changes, or all changes were made in place, in
+ * the bytes at own, and *changed is set.
  */
 struct varlena *
 dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed)
@@ -198,7 +197,7 @@ dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue 
 	Size start;
 	uint32 i = 0;
 
-	/* what the arrays begin with alike is copied with its names */
+	/* the common beginning of the arrays is copied with its names */
 	dp_iter_init_value(&iter, &place->value);
 	for (same = iter.next; dp_iter_next(&iter, &element); same = iter.next)
 	{
@@ -266,9 +265,7 @@ dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *el
 
 /* ---------------------------------------------------------------- walking */
 
-/*
- * Applies what a node says to the element that its path leads to.
- */
+/* Applies a node to the element at its path. */
 static void
 apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 {
@@ -350,9 +347,8 @@ apply_document(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *
 }
 
 /*
- * Where the children of a node stand in a document, in its order.  Of two
- * fields of the same name the first is meant; but what takes a field away takes
- * all of that name, or the name would still be there.
+ * The positions of a node's children in a document, in its order.  Of two fields with the same name
+ * the first is used; but removing a field removes all of that name, or the name would remain.
  */
 static void
 match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
@@ -569,8 +565,8 @@ apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 }
 
 /*
- * The children of a node, where $ has become the position of the element
- * through which the filter was met.
+ * The children of a node, with $ replaced by the position of the element through which the filter
+ * matched.
  */
 static DpUpdateNode **
 resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n)
@@ -618,9 +614,7 @@ resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n)
 
 /* ---------------------------------------------------------------- what is missing */
 
-/*
- * Whether something is put where the path of a node leads to nothing.
- */
+/* True if a value is created when the path of a node does not exist. */
 static bool
 creates(const DpUpdateState *s, const DpUpdateNode *node)
 {
@@ -668,9 +662,7 @@ strict_leaf(const DpUpdateState *s, const DpUpdateNode *node)
 	return NULL;
 }
 
-/*
- * Appends what a node makes of nothing.  depth counts the containers around it.
- */
+/* Appends the value that a node creates.  depth counts the containers around it. */
 static void
 create_node(DpUpdateState *s, DpUpdateNode *node, const char *name, uint32 namelen, int depth)
 {
@@ -727,9 +719,8 @@ find_renamed(RenameWalk *w, DpUpdateNode *leaf)
 }
 
 /*
- * Follows the path of an end of a $rename, which must not lead through arrays.
- * With strict it is an error if it meets something else that it cannot lead
- * through.  Returns false if nothing is there.
+ * Follows the path of an end of a $rename, which must not lead through arrays.  With strict, other
+ * values on the way are errors too.  Returns false if the path does not exist.
  */
 static bool
 walk(RenameWalk *w, const DpUpdateNode *end, bool strict, DpValue *value)

@@ -10,14 +10,14 @@
 #include "bson/compare.h"
 #include "mql/update_tree.h"
 
-/* One of the fields that $sort goes by */
+/* One of the fields of $sort */
 typedef struct PushSortKey
 {
 	DpPath *path;
 	bool descending;
 } PushSortKey;
 
-/* What $push does */
+/* The arguments of $push */
 typedef struct PushSpec
 {
 	DpValue *values;
@@ -41,7 +41,7 @@ typedef struct ValueSet
 	int *sorted;
 } ValueSet;
 
-/* What $pull and $pullAll take away: what is in the set, or what matches the filter */
+/* The elements that $pull and $pullAll remove: those in the set, or those that match the filter */
 typedef struct PullSpec
 {
 	ValueSet *set;
@@ -296,7 +296,7 @@ push_arrange(const PushSpec *spec, DpValue *values, int n, int *first)
 	return n;
 }
 
-/* For qsort_arg: the order that $sort wants; equal elements stay as they stood. */
+/* For qsort_arg: the order of $sort; equal elements keep their order. */
 static int
 compare_items(const void *a, const void *b, void *arg)
 {
@@ -561,9 +561,8 @@ pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 /* ---------------------------------------------------------------- $pull, $pullAll */
 
 /*
- * What elements go: those that are equal to a value; those that match operators
- * or a regular expression; or, with a document without operators, the documents
- * that match it as a query.
+ * The elements to remove: those that are equal to a value; those that match operators or a regular
+ * expression; or, with a document without operators, the documents that match it as a query.
  */
 static void
 pull_compile(DpUpdateNode *leaf, const DpPlace *place)
@@ -607,7 +606,7 @@ pull_all_compile(DpUpdateNode *leaf, const DpPlace *place)
 	leaf->extra = spec;
 }
 
-/* Whether an element goes. */
+/* True if an element is removed. */
 static bool
 pulls(const PullSpec *spec, const DpValue *value)
 {

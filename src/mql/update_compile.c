@@ -2,11 +2,10 @@
  * update_compile.c
  *		From an update to a tree of paths.
  *
- * Each part of each path is a node; paths that begin alike share nodes, and
- * the operators are the leaves.  Two operators whose paths are the same, or of
- * which one leads through the other, conflict and are refused.  The children of
- * a node are in the order in which fields that are missing are made: whole
- * numbers first, by value, then the other names by their bytes.
+ * Each part of each path is a node; paths with a common prefix share nodes, and the operators are
+ * the leaves.  Two operators conflict if their paths are the same or one leads through the other.
+ * The children of a node are in the order in which missing fields are created: whole numbers first,
+ * by value, then the other names by their bytes.
  */
 #include "postgres.h"
 
@@ -32,7 +31,7 @@ static void insert_child(DpUpdateNode *node, DpUpdateNode *child, int at);
 static DpUpdateNode *merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b);
 static void conflict(const char *path, uint32 len, const DpPlace *place) pg_attribute_noreturn();
 
-/* Two nodes that met at the same element, and what came of it */
+/* Two nodes with the same element, and their combination */
 typedef struct UpdateMerge
 {
 	const DpUpdateNode *a;
@@ -197,10 +196,7 @@ find_operator(const char *name)
 	return NULL;
 }
 
-/*
- * $rename is two leaves: one takes the field away, the other one puts its
- * value where it goes.
- */
+/* $rename is two leaves: one removes the field, the other one sets its value at the new path. */
 static void
 compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
 			   const DpPlace *place)
@@ -521,8 +517,8 @@ dp_update_position(const DpUpdateNode *node, uint32 index)
 }
 
 /*
- * What two nodes do together that met at the same element, kept for the next
- * time.  Raises INVALID_PARAMETER_VALUE if they conflict.
+ * Combines two nodes with the same element; cached.  Raises INVALID_PARAMETER_VALUE if they
+ * conflict.
  */
 DpUpdateNode *
 dp_update_merge(DpUpdate *update, DpUpdateNode *a, DpUpdateNode *b)

@@ -28,7 +28,7 @@ typedef struct BitSpec
 	BitStep steps[FLEXIBLE_ARRAY_MEMBER];
 } BitSpec;
 
-/* What $currentDate puts */
+/* The value of $currentDate */
 typedef enum ClockForm
 {
 	CLOCK_DATE,

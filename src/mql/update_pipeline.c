@@ -27,7 +27,7 @@ typedef struct StageField
 	const char *name;
 	uint32 namelen;
 	DpExpr *expr;                 /* what is put at the path, or NULL: */
-	bool removes;                 /* the field goes, or there are */
+	bool removes;                 /* the field is removed, or there are */
 	DpNames names;                /* of the fields inside it */
 	struct StageField **children; /* those fields */
 	uint32 room;
@@ -283,9 +283,9 @@ compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *pla
 /* ---------------------------------------------------------------- applying */
 
 /*
- * What the stages make of a document, one after the other: in the document's
- * own bytes or in the current memory context.  What a stage leaves behind is
- * freed when the next one has ended, unless stages are few.
+ * Applies the stages to a document, one after the other; the result is in the document's own bytes
+ * or in the current memory context.  The memory of a stage is freed when the next one has ended,
+ * unless there are few stages.
  */
 void
 dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
@@ -314,7 +314,7 @@ dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue
 		dp_expr_state_root(&state, &value);
 		apply_stage(&pipeline->stages[i], &state, &before, &value);
 
-		/* what is part of the old value would be gone with it */
+		/* a part of the old value would be freed with it */
 		if (i >= FEW_STAGES && value.data >= before.data && value.data <= before.data + before.len)
 			value = dp_value_of_document(dp_document_to_varlena(value.data, value.len));
 	}
@@ -327,7 +327,7 @@ dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue
 	*result = value;
 }
 
-/* What one stage makes of a document. */
+/* Applies one stage to a document. */
 static void
 apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, DpValue *new)
 {

@@ -1,8 +1,7 @@
 /*
  * update_tree.h
- *		What the files of the update language share: the tree of paths that an
- *		update is compiled into, the table of operators, and the state of an
- *		update while it is applied.
+ *		Shared by the files of the update language: the tree of paths into which an update is
+ *		compiled, the table of operators, and the state of an update while it is applied.
  */
 #ifndef DP_MQL_UPDATE_TREE_H
 #define DP_MQL_UPDATE_TREE_H
@@ -55,13 +54,13 @@ struct DpUpdateNode
 	bool has_positional;        /* one of the children is $ */
 	const DpUpdateOperator *op; /* of a leaf: */
 	DpValue operand;
-	void *extra;          /* what the operator made of the operand */
+	void *extra;          /* the compiled operand */
 	DpUpdateNode *source; /* $rename: where the value comes from */
 	DpValue moved;        /* $rename: the value, while the update is applied */
 	bool is_moved;        /* there is one */
 };
 
-/* What an operator does where the path leads to nothing */
+/* The effect of an operator if the path does not exist */
 #define UPDATE_CREATES 0x01   /* puts something there, */
 #define UPDATE_ON_INSERT 0x02 /* but in an upsert only */
 #define UPDATE_LENIENT 0x04   /* does nothing where a path cannot lead on */
@@ -83,10 +82,11 @@ struct DpUpdateOperator
 	int flags;
 	/* checks the operand, once; leaf->extra is for it */
 	void (*compile)(DpUpdateNode *leaf, const DpPlace *place);
-	/* the path leads to something */
+	/* the path exists */
 	void (*apply)(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
 	/*
-	 * it leads to nothing: what to put there, in bytes that live as long as the update is applied
+	 * it does not exist: the value to put there, in bytes that live as long as the update is
+	 * applied
 	 */
 	void (*create)(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
 };
@@ -94,18 +94,18 @@ struct DpUpdateOperator
 /* An update, compiled */
 struct DpUpdate
 {
-	MemoryContext context;      /* what it was compiled in */
+	MemoryContext context;      /* memory of the compiled form */
 	DpUpdateNode *root;         /* operators */
 	List *renames;              /* leaves of $rename */
 	DpUpdatePipeline *pipeline; /* stages, or NULL */
 	const DpValue *replacement; /* a whole document, or NULL */
-	DpFilter *filter;           /* NULL if there is none */
+	DpFilter *filter;           /* or NULL */
 	bool touches_id;            /* the operators reach _id */
-	bool positional;            /* some path has $: the filter looks at the document meanwhile */
+	bool positional;            /* some path has $: the filter is matched meanwhile */
 	DpUpdateArrayFilter *array_filters;
 	int narray_filters;
 	DpNames array_names; /* their identifiers */
-	List *merges;        /* of UpdateMerge: nodes that met at one element */
+	List *merges;        /* of UpdateMerge: nodes with the same element */
 };
 
 /* An update while it is applied to one document */

@@ -1,12 +1,11 @@
 /*
  * analyze.c
- *		ANALYZE of columns of documents: which documents of the sample are looked
- *		at, which paths are kept, and the slot of pg_statistic that they go into.
+ *		ANALYZE of columns of documents: chooses documents of the sample, chooses paths, and
+ *		fills the slot of pg_statistic.
  *
- * What it costs is bounded: of each document at most DOCUMENT_MAX_BYTES are
- * looked at, of all together at most a number of bytes that grows with the
- * statistics target (then documents are left out, evenly), and what has to be
- * fetched from outside the rows takes at most maintenance_work_mem.
+ * Its cost is bounded: of each document at most DOCUMENT_MAX_BYTES are read, of all together at
+ * most a number of bytes that grows with the statistics target (beyond it, documents are skipped
+ * evenly), and out-of-line data take at most maintenance_work_mem.
  */
 #include "postgres.h"
 
@@ -24,7 +23,7 @@
 #include "bson/fetch.h"
 #include "index/stats/analyze.h"
 
-/* Of one document only so much is looked at. */
+/* The maximum number of bytes read of one document. */
 #define DOCUMENT_MAX_BYTES (256 * 1024)
 
 /*
@@ -121,8 +120,8 @@ static void
 choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
 				 int samplerows)
 {
-	double bytes = 0;   /* that would be looked at */
-	double outside = 0; /* those of them that are not in the rows as they are */
+	double bytes = 0;   /* to be read */
+	double outside = 0; /* those that are compressed or out of line */
 	double width = 0;
 	double share = 1.0;
 	double due = 0;
@@ -176,9 +175,7 @@ choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetch
 	}
 }
 
-/*
- * What there is of a stored document, up to the limit.
- */
+/* Fetches a stored document, up to the limit. */
 static void
 fetch_document(Datum stored, DpSampleDocument *document)
 {
@@ -206,8 +203,8 @@ compare_uint64(const void *a, const void *b)
 }
 
 /*
- * How many different documents the table has, as stadistinct says it.  Two
- * documents are different here if their bytes are.
+ * The number of distinct documents of the table, in the form of stadistinct.  Documents are
+ * distinct if their bytes differ.
  */
 static double
 count_different(const Sample *sample, double totalrows)
@@ -326,9 +323,7 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
 	stats->statypalign[0] = TYPALIGN_INT;
 }
 
-/*
- * What was counted at a path, as shares of the documents.
- */
+/* The counts at a path, as shares of the documents. */
 static void
 path_shares(const DpPathNode *node, const Sample *sample, DpPathStats *path)
 {

@@ -1,18 +1,17 @@
 /*
  * analyze.h
- *		What the parts of ANALYZE share: the documents of a sample, the tree of
- *		the paths that they have, and the items at one path.
+ *		Shared by the parts of ANALYZE: the documents of a sample, the tree of their paths, and
+ *		the items at one path.
  *
- * The documents are walked once to count what there is at each path, and then
- * once or more to collect the items of the most frequent paths, as many paths
- * at a time as there is room for.
+ * The documents are walked once to count everything at each path, and then again to collect the
+ * items of the most frequent paths, as many paths at a time as memory allows.
  */
 #ifndef DP_INDEX_STATS_ANALYZE_H
 #define DP_INDEX_STATS_ANALYZE_H
 
 #include "index/stats/stats.h"
 
-/* A document of the sample, of which so many bytes are at hand. */
+/* A document of the sample, with its fetched bytes. */
 typedef struct DpSampleDocument
 {
 	const uint8 *data;
@@ -32,7 +31,7 @@ typedef struct DpSampleItem
 
 #define SAMPLE_MAX_DOCUMENTS 0xFFFFFF
 
-/* What the items and arrays at one path are collected into. */
+/* Collects the items and arrays at one path. */
 typedef struct DpSamplePath
 {
 	DpSampleItem *items;
@@ -49,7 +48,7 @@ typedef struct DpSamplePath
 typedef struct DpPathNode
 {
 	struct DpPathNode *parent; /* NULL: the document itself */
-	struct DpPathNode *next;   /* the field that came next the last time */
+	struct DpPathNode *next;   /* the field that followed the last time */
 	const char *name;
 	uint32 namelen;
 	uint32 pathlen;       /* bytes of all names */
@@ -66,7 +65,7 @@ typedef struct DpPathNode
 	uint32 now_types; /* a bit for each type, elements included */
 	bool now_missing; /* some branch does not lead here */
 
-	/* over all documents: numbers of documents, then of what the names say */
+	/* over all documents: numbers of documents, then of the named kinds */
 	int32 reached;
 	int32 direct;
 	int32 scalar;
@@ -110,10 +109,9 @@ extern int dp_path_tree_nodes(DpPathTree *tree, DpPathNode ***nodes, bool *compl
 extern void dp_path_node_names(const DpPathNode *node, DpPathStats *path);
 
 /*
- * Fills in what the items at a path tell: n_distinct, the most common ones, the
- * histogram, counts and lengths.  target is the number of values to keep at
- * most, maxbytes bounds what they take.  documents is the number of documents
- * that were looked at, total that of the table.  New memory is in the current
+ * Computes the statistics of the items at a path: n_distinct, the most common ones, the histogram,
+ * counts and lengths.  target is the maximum number of values, maxbytes limits their size.
+ * documents is the number of documents read, total that of the table.  New memory is in the current
  * context; the values point into the documents.
  */
 extern void dp_sample_summarize(DpSamplePath *sample, DpPathStats *path, int target, Size maxbytes,

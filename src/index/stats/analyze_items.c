@@ -1,12 +1,11 @@
 /*
  * analyze_items.c
- *		From the items that were collected at one path to what is kept of them.
+ *		From the collected items of one path to its statistics.
  *
- * The items are sorted, equal ones form a group, and for each group it is
- * counted how many documents have it and how often it occurs.  Groups that are
- * clearly more common than the others become the most common items, those that
- * follow are kept by their hash as far as they occur in more than one document,
- * and all but the most common make the histogram.
+ * The items are sorted, equal ones form a group, and for each group the documents and occurrences
+ * are counted.  Groups that are clearly more common than the others become the most common items;
+ * the next ones are kept by hash if they occur in more than one document; and all but the most
+ * common form the histogram.
  */
 #include "postgres.h"
 
@@ -363,8 +362,8 @@ bound_value(const DpSampleItem *item)
 }
 
 /*
- * The histogram of all items that are not among the most common: bounds between
- * which equally many pairs of document and different item lie.
+ * The histogram of all items that are not among the most common: bounds with equally many pairs of
+ * document and distinct item between them.
  */
 static void
 keep_histogram(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *groups, int ngroups,

@@ -1,10 +1,10 @@
 /*
  * analyze_walk.c
- *		Walking the documents of a sample: the tree of their paths, what there
- *		is at each of them, and the items at some of them.
+ *		Walks the documents of a sample: the tree of their paths, counts at each of them, and
+ *		the items at some of them.
  *
- * Fields follow each other in the same order from document to document, so a
- * node remembers which one came after it and is mostly found without hashing.
+ * Fields have the same order in most documents, so a node remembers which one followed it, and most
+ * are found without hashing.
  */
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
 /* Paths whose names are longer together are left out. */
 #define PATH_MAX_BYTES 512
 
-/* A node in the table; to look for one, a node with parent and name. */
+/* A node in the table; as a search key, a node with parent and name. */
 typedef struct PathEntry
 {
 	DpPathNode *node;
@@ -73,12 +73,12 @@ struct DpPathTree
 	int32 number;
 };
 
-/* The fields of a document or the elements of an array, as far as they are at hand. */
+/* The fields of a document or the elements of an array, as far as they were fetched. */
 typedef struct FieldWalk
 {
 	const uint8 *next;
 	const uint8 *end;
-	const uint8 *limit; /* no byte is at hand from here on */
+	const uint8 *limit; /* end of the fetched bytes */
 } FieldWalk;
 
 static void walk_fields(DpPathTree *tree, DpPathNode *at, const DpValue *container,
@@ -113,10 +113,7 @@ fields_init(FieldWalk *walk, const DpValue *container, const uint8 *limit)
 	walk->next = container->data + 4;
 }
 
-/*
- * The length of a value of which perhaps not all bytes are at hand; -1 if that
- * cannot be told.
- */
+/* The length of a value that may not be fetched completely; -1 if unknown. */
 static int64
 cut_size(uint8 type, const uint8 *p, const uint8 *limit)
 {
@@ -143,8 +140,8 @@ cut_size(uint8 type, const uint8 *p, const uint8 *limit)
 }
 
 /*
- * The next field.  Returns false at the end, also at the end of what is at
- * hand: then a container may come last whose bytes are not all there.
+ * The next field.  Returns false at the end, also at the end of the fetched bytes: then an
+ * incomplete container may come last.
  */
 static inline bool
 fields_next(FieldWalk *walk, DpElement *element)
@@ -424,8 +421,8 @@ walk_array(DpPathTree *tree, DpPathNode *at, const DpValue *array, const uint8 *
 }
 
 /*
- * Notes an item if it is there as a whole and there is room for it.  What is
- * collected of a document is dropped again if not all of it has room.
+ * Collects an item if it is complete and there is room for it.  The items of a document are dropped
+ * again if there is not enough room for all.
  */
 static void
 collect_item(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *limit)
@@ -495,9 +492,9 @@ finish_document(DpPathTree *tree)
 }
 
 /*
- * Forgets the paths that the fewest documents have, and of those the newest,
- * until half of the room is free.  Nothing is left below a path that goes: what
- * is below has at most as many documents, and was made later.
+ * Forgets the paths that the fewest documents have, the newest first, until half of the room is
+ * free. Paths below a forgotten path are forgotten too: they have at most as many documents, and
+ * are newer.
  */
 static void
 forget_rare(DpPathTree *tree)

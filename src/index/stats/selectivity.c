@@ -1,12 +1,11 @@
 /*
  * selectivity.c
- *		Estimators for document expressions, and the functions by which
- *		PostgreSQL's planner asks about the operators @@, @@~, @>, ?, ?| and ?&.
+ *		Estimators for document expressions, and the selectivity functions of the operators @@,
+ *		@@~, @>, ?, ?| and ?&.
  *
- * Statistics are found the way PostgreSQL finds them for its own operators:
- * those of a column, of an index on the expression, or of extended statistics
- * on it.  They are used only where the user may read all rows and the column
- * (VariableStatData.acl_ok), because none of these operators is leakproof.
+ * Statistics are found as for PostgreSQL's own operators: those of a column, of an index on the
+ * expression, or of extended statistics on it.  They are used only if the user may read all rows
+ * and the column (VariableStatData.acl_ok), because none of these operators is leakproof.
  */
 #include "postgres.h"
 
@@ -61,8 +60,8 @@ dp_estimator_is_informed(const DpEstimator *estimator)
 }
 
 /*
- * The value of an expression if it is known while planning.  Returns false if
- * it is not; *isnull says whether it is NULL.
+ * The value of an expression if it is known at plan time.  Returns false if it is not; sets *isnull
+ * if it is NULL.
  */
 static bool
 known_value(PlannerInfo *root, Node *expression, Datum *value, Oid *type, bool *isnull)

@@ -1,14 +1,11 @@
 /*
  * selectivity.h
- *		Estimates: which share of a table's rows a condition on its documents
- *		keeps.
+ *		Estimates the share of a table's rows that satisfy a condition on their documents.
  *
- * An estimator is made for one document expression of a query (most often a
- * column) and asked as often as one likes.  It uses the statistics that
- * ANALYZE collected about the expression (stats.h), as far as the user who
- * plans may see them, and otherwise assumes what is usual for conditions of
- * the kind.  All estimates are shares of all rows between 0 and 1, rows whose
- * document is null included (those match nothing).
+ * An estimator is made for one document expression of a query (most often a column) and can be used
+ * repeatedly.  It uses the statistics that ANALYZE collected about the expression (stats.h) if the
+ * planning user may see them, and otherwise default values.  All estimates are shares of all rows
+ * between 0 and 1, including rows whose document is null (which match nothing).
  */
 #ifndef DP_INDEX_STATS_SELECTIVITY_H
 #define DP_INDEX_STATS_SELECTIVITY_H
@@ -21,11 +18,10 @@
 typedef struct DpEstimator DpEstimator;
 
 /*
- * An estimator for the document that an expression of type bson stands for.
- * varRelid is as for restriction estimators: 0, or the only relation whose
- * columns count as variable (index->rel->relid in SupportRequestIndexCondition).
- * root may be NULL: then nothing is known.  The result is palloc'd; asked while
- * one query is planned and not kept longer.
+ * An estimator for the document that an expression of type bson returns.  varRelid is as for
+ * restriction estimators: 0, or the only relation whose columns count as variable
+ * (index->rel->relid in SupportRequestIndexCondition).  root may be NULL: then nothing is known.
+ * The result is palloc'd, for use while one query is planned.
  */
 extern DpEstimator *dp_estimator_create(PlannerInfo *root, Node *document, int varRelid);
 
@@ -40,8 +36,8 @@ extern double dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter)
 extern double dp_estimate_node(DpEstimator *estimator, const DpFilterNode *node);
 
 /*
- * For the planner support function of bson_match(doc, filter): fills in the
- * selectivity of a call.  Returns false if it cannot tell (a join clause).
+ * For the planner support function of bson_match(doc, filter): fills in the selectivity of a call.
+ * Returns false if it cannot (a join clause).
  */
 extern bool dp_match_selectivity_request(SupportRequestSelectivity *request);
 

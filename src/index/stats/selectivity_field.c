@@ -2,15 +2,14 @@
  * selectivity_field.c
  *		Estimates for comparisons of a field with a value: doc -> 'price' > 5.
  *
- * A field of a document has no statistics that PostgreSQL would find, unless
- * there is an index on the expression or extended statistics.  Where there are,
- * or where the expression is no field, its own estimators answer; else those of
- * the column's documents.
+ * PostgreSQL finds statistics for a field of a document only if there is an index on the expression
+ * or extended statistics.  With them, or if the expression is not a field, its own estimators are
+ * used; else the statistics of the column's documents.
  *
- * PostgreSQL recognizes the two ends of a range by the names of its own
- * estimators.  Since these have others, the upper end looks for the lower one
- * among the conditions of its table, and answers what it keeps of the rows that
- * the lower one leaves, so that the product of the two is right.
+ * PostgreSQL recognizes the two ends of a range by its own estimators.  Since these operators have
+ * others, the estimate of the upper end looks for the lower end among the conditions of its table,
+ * and returns its share of the rows that the lower one leaves, so that the product of the two is
+ * right.
  */
 #include "postgres.h"
 
@@ -34,7 +33,7 @@
 #include "bson/number.h"
 #include "index/stats/selectivity_field.h"
 
-/* Not a strategy of btree; here it stands for <> */
+/* Not a btree strategy; here it means <> */
 #define NOT_EQUAL (BTMaxStrategyNumber + 1)
 
 /* Parts of a path, gathered from the last one to the first */
@@ -65,7 +64,7 @@ parts_add(FieldParts *parts, const char *name, uint32 len)
 	return true;
 }
 
-/* Adds what a constant argument of -> or #>, or a subscript, says. */
+/* Adds a constant argument of -> or #>, or a subscript, to the path. */
 static bool
 parts_add_constant(FieldParts *parts, Node *node, bool is_name)
 {
@@ -105,8 +104,8 @@ parts_add_constant(FieldParts *parts, Node *node, bool is_name)
 }
 
 /*
- * Takes an expression of type bson_value apart.  Returns the document, or NULL
- * if it is no field at a constant path.
+ * Splits an expression of type bson_value.  Returns the document, or NULL if it is not a field at a
+ * constant path.
  */
 static Node *
 field_document(Node *node, FieldParts *parts)
@@ -186,7 +185,7 @@ dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid, DpField *f
 	return true;
 }
 
-/* The BSON value next to a constant of the planner; false if there is none. */
+/* The BSON value of a Const; false if there is none. */
 static bool
 const_value(const Const *constant, DpValue *value)
 {
@@ -239,7 +238,7 @@ dp_field_present(const DpField *field)
 	return Min(present, 1.0) * (1.0 - field->estimator->null_frac);
 }
 
-/* The share of all rows in which the field compares with the value as a strategy of btree says. */
+/* The share of all rows in which the field compares with the value by a btree strategy. */
 static double
 field_compare(const DpField *field, int strategy, const DpValue *value)
 {
@@ -250,7 +249,7 @@ field_compare(const DpField *field, int strategy, const DpValue *value)
 	bool with_equal =
 		strategy == BTLessEqualStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
 	double same = 0;   /* fields of the value's class */
-	double others = 0; /* of the classes on the side that is asked for */
+	double others = 0; /* of the classes on the searched side */
 	double part = DEFAULT_INEQ_SEL;
 
 	if (known->path == NULL)
@@ -262,7 +261,7 @@ field_compare(const DpField *field, int strategy, const DpValue *value)
 					   dp_estimate_direct_equal(field->estimator, known, value) * keep,
 				   0);
 
-	/* this order goes through all classes */
+	/* in the order of the classes */
 	for (int i = 0; i < DP_STATS_TYPES; i++)
 	{
 		int other = dp_type_class[dp_stats_type_of_number(i)];
@@ -310,7 +309,7 @@ RESTRICTION(dp_bson_value_gesel, BTGreaterEqualStrategyNumber)
 RESTRICTION(dp_bson_value_gtsel, BTGreaterStrategyNumber)
 RESTRICTION(dp_bson_value_neqsel, NOT_EQUAL)
 
-/* What PostgreSQL's own estimator of the operator says. */
+/* The estimate of PostgreSQL's own estimator of the operator. */
 static double
 core_restriction(FunctionCallInfo fcinfo, int strategy)
 {
@@ -341,9 +340,7 @@ turned(int strategy)
 	}
 }
 
-/*
- * A field beside something that is not known while planning.
- */
+/* A field compared with a value unknown at plan time. */
 static double
 compare_unknown(const DpField *field, int strategy)
 {
@@ -360,9 +357,7 @@ compare_unknown(const DpField *field, int strategy)
 	return strategy == NOT_EQUAL ? present - equal : equal;
 }
 
-/*
- * What a comparison keeps of the rows.
- */
+/* The share of rows that satisfy a comparison. */
 static double
 restriction(FunctionCallInfo fcinfo, int strategy)
 {
@@ -403,10 +398,7 @@ restriction(FunctionCallInfo fcinfo, int strategy)
 	return result;
 }
 
-/*
- * Whether the clause says that the expression is greater than something that
- * has no columns in it.
- */
+/* True if the clause says that the expression is greater than an expression without columns. */
 static bool
 is_lower_end(Node *clause, Node *expression)
 {

@@ -1,8 +1,7 @@
 /*
  * selectivity_field.h
- *		Fields of documents as the planner sees them: doc -> 'path' as an
- *		expression, and what statistics say about it.  For the files
- *		selectivity*.c only.
+ *		Fields of documents for the planner: doc -> 'path' as an expression, and its statistics.
+ *		For the files selectivity*.c only.
  */
 #ifndef DP_INDEX_STATS_SELECTIVITY_FIELD_H
 #define DP_INDEX_STATS_SELECTIVITY_FIELD_H

@@ -1,12 +1,11 @@
 /*
  * selectivity_filter.c
- *		Estimates for filters: the nodes of a compiled filter beside the
- *		statistics of the paths that they speak of.
+ *		Estimates for filters: from the nodes of a compiled filter and the statistics of their
+ *		paths.
  *
- * Conditions on the same path are looked at together where they are the two
- * ends of a range.  Conditions inside $elemMatch are asked of one element of
- * the array, and the answer is brought to documents by the lengths of the
- * arrays.
+ * Two conditions on the same path that form a range are estimated together.  Conditions inside
+ * $elemMatch are estimated for one element of the array, and converted to documents by the lengths
+ * of the arrays.
  */
 #include "postgres.h"
 
@@ -119,7 +118,7 @@ same_path(const DpFilterNode *a, const DpFilterNode *b)
 			memcmp(a->path->name, b->path->name, a->path->namelen) == 0);
 }
 
-/* Whether the first condition's path is the second's, or leads to where that begins. */
+/* True if the first condition's path equals the second's or is a prefix of it. */
 static bool
 path_begins(const DpFilterNode *a, const DpFilterNode *b)
 {
@@ -148,7 +147,7 @@ flatten(DpFilterNode **nodes, int n, DpFilterNode ***all, int *nall, int *room)
 	}
 }
 
-/* Whether a condition can only be met where something is there. */
+/* True if a condition holds only for existing values. */
 static bool
 needs_value(const DpFilterNode *node)
 {
@@ -189,7 +188,7 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **n
 			dp_combine_add(each, &neach, node_probability(estimator, scope, node));
 			continue;
 		}
-		/* others tell something about these only */
+		/* others give information about these only */
 		for (int j = 0; j < n && !implied && (node->op == FILTER_EXISTS || is_range(node)); j++)
 		{
 			const DpFilterNode *other = all[j];
@@ -229,7 +228,7 @@ disjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **n
 {
 	double none = 1.0;
 	double sum = 0;
-	bool apart = true; /* no document can meet two of them */
+	bool apart = true; /* no document can satisfy two of them */
 	DpKnown known;
 
 	for (int i = 0; i < n; i++)
@@ -363,8 +362,8 @@ estimate_range(const DpEstimator *estimator, const DpScope *scope, const DpFilte
 		!known.positional)
 	{
 		/*
-		 * The two ends may be met by different items: all documents with items,
-		 * but those without any above the lower, or any below the upper.
+		 * Different items may satisfy the two ends: all documents with items, except those without
+		 * any above the lower, or any below the upper end.
 		 */
 		DpShare above = dp_path_share_range(known.path, &lower, &end);
 		DpShare below = dp_path_share_range(known.path, &begin, &upper);
@@ -470,8 +469,8 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 }
 
 /*
- * $regex: of the items that are known those that the pattern finds; if it is
- * anchored, not more than lie in the range of its first characters.
+ * $regex: the share of known items that match; for an anchored pattern, at most the items in the
+ * range of its prefix.
  */
 static double
 estimate_regex(const DpScope *scope, const DpKnown *known, const DpFilterNode *node)
@@ -510,7 +509,7 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const DpFilterNode *n
 			between.docs = Max(between.docs, known->path->rest_docs * least);
 			between.items = Max(between.items, known->path->rest_items * least);
 		}
-		/* the pattern says no more than these characters, or less than the histogram can tell */
+		/* the pattern is only this prefix, or shorter than the histogram can resolve */
 		if (n + 1 == node->u.regex.len || between.docs < share.docs)
 			share = between;
 	}
@@ -519,9 +518,7 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const DpFilterNode *n
 
 /* ---------------------------------------------------------------- elements */
 
-/*
- * $elemMatch: an element of the array meets all conditions.
- */
+/* $elemMatch: an element of the array satisfies all conditions. */
 static double
 element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
 			  const DpFilterNode *node)
@@ -547,7 +544,9 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 	}
 	result = dp_path_any_element(path, each);
 
-	/* no more documents than have it in any elements, and as many if there is one condition */
+	/*
+	 * at most the documents that satisfy it in any elements, and as many if there is one condition
+	 */
 	if (node->op == FILTER_ELEM_OBJECT)
 	{
 		DpScope outer = { DP_SCOPE_DOCUMENT, path, known->key, known->keylen };

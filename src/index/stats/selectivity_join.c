@@ -1,12 +1,11 @@
 /*
  * selectivity_join.c
- *		Estimates for joins by equality of fields: a.doc -> 'x' = b.doc -> 'y',
- *		also with columns of bson_value or of SQL types on one side.
+ *		Estimates for joins by equality of fields: a.doc -> 'x' = b.doc -> 'y', also with
+ *		columns of bson_value or of SQL types on one side.
  *
- * Each side is described by how many different values it has, how many rows
- * have none, and its most common values where these are known as BSON values.
- * What matches is then as for PostgreSQL's own types: most common values meet
- * each other by comparison, all others are taken to be spread evenly.
+ * Each side is described by its number of distinct values, its rows without a value, and its most
+ * common values if they are known as BSON values.  Matches are estimated as for PostgreSQL's own
+ * types: most common values are compared, all others are assumed to be evenly distributed.
  */
 #include "postgres.h"
 
@@ -37,7 +36,7 @@ typedef struct JoinSide
 	JoinValue *common; /* in the order of the values */
 } JoinSide;
 
-/* How the most common values of two sides meet */
+/* Matches between the most common values of two sides */
 typedef struct JoinMatch
 {
 	int n;          /* values that both have */
@@ -52,9 +51,7 @@ compare_join_values(const void *a, const void *b)
 	return dp_value_compare(&((const JoinValue *) a)->value, &((const JoinValue *) b)->value);
 }
 
-/*
- * What is known about one side.
- */
+/* Collects the facts about one side. */
 static void
 describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 {
@@ -142,8 +139,8 @@ sum_common(const JoinSide *side)
 }
 
 /*
- * Pairs of rows that match, seen from one side: its rare values meet what the
- * other side has that met nothing yet.
+ * Pairs of matching rows, seen from one side: its rare values match the unmatched rest of the other
+ * side.
  */
 static double
 match_from(const JoinMatch *match, double unmatched, double rare, const JoinSide *other,

@@ -1,7 +1,7 @@
 /*
  * selectivity_path.c
- *		What the statistics of one path say: how many of its items equal a
- *		value, lie in a range or meet a test, and how many documents have one.
+ *		Estimates from the statistics of one path: how many of its items equal a value, are in a
+ *		range or satisfy a test, and how many documents have one.
  */
 #include "postgres.h"
 
@@ -161,9 +161,7 @@ ordered_bytes(const DpValue *value, uint32 *len)
 	}
 }
 
-/*
- * Where between two bounds of a histogram a value lies, from 0 to 1.
- */
+/* The position of a value between two bounds of a histogram, from 0 to 1. */
 static double
 position_between(const DpValue *low, const DpValue *high, const DpValue *value)
 {
@@ -266,7 +264,7 @@ dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit
 		double to = histogram_below(path, upper);
 
 		part = Max(to - from, 0);
-		/* two places in the same bucket may be closer than it can tell */
+		/* the distance of two positions in one bucket may be below its resolution */
 		if (part <= 0 && from > 0 && from < 1)
 			part = 0.05 / (path->nhist - 1);
 	}
@@ -306,8 +304,8 @@ dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg)
 		met += test(&path->hist[i], arg);
 
 	/*
-	 * the bounds of the histogram are a sample of the rest; a small one says less than what is
-	 * common
+	 * the bounds of the histogram are a sample of the rest; a small one tells less than the most
+	 * common items
 	 */
 	if (path->nhist >= 10)
 		part = met > 0 ? (double) met / path->nhist : 0.3 / path->nhist;

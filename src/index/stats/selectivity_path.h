@@ -1,7 +1,7 @@
 /*
  * selectivity_path.h
- *		What the statistics of one path say about conditions on its items.  For
- *		the files selectivity*.c only.
+ *		Estimates from the statistics of one path for conditions on its items. For the files
+ *		selectivity*.c only.
  */
 #ifndef DP_INDEX_STATS_SELECTIVITY_PATH_H
 #define DP_INDEX_STATS_SELECTIVITY_PATH_H
@@ -16,7 +16,7 @@ struct DpEstimator
 	const DpStats *stats; /* NULL: nothing is known */
 };
 
-/* What is assumed where nothing is known */
+/* Defaults without statistics */
 #define DP_DEFAULT_CONDITION 0.010
 #define DP_DEFAULT_EXISTS 0.5
 #define DP_DEFAULT_REGEX 0.005
@@ -42,7 +42,7 @@ typedef struct DpLimit
 	bool equal_below; /* the value itself comes before the place */
 } DpLimit;
 
-/* Whether an item belongs to the set that is asked for */
+/* True if an item belongs to the set */
 typedef bool (*DpItemTest)(const DpValue *item, const void *arg);
 
 extern void dp_share_add(DpShare *share, const DpShare *other);
@@ -55,7 +55,7 @@ dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const
 extern DpShare
 dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit *upper);
 
-/* The items that meet a test, which is run on those that are known. */
+/* The items that satisfy a test, which is run on the known ones. */
 extern DpShare dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg);
 
 /* The share of documents that have at least one item of the set. */
@@ -79,7 +79,7 @@ extern double dp_path_distinct(const DpEstimator *estimator, const DpPathStats *
 
 /* ---------------------------------------------------------------- selectivity_scope.c */
 
-/* What conditions are asked about */
+/* The scope of conditions */
 typedef enum DpScopeKind
 {
 	DP_SCOPE_DOCUMENT,  /* the document of a row */
@@ -97,12 +97,11 @@ typedef struct DpScope
 
 #define DP_KEY_MAX 1024
 
-/* What is known about a path in a scope. */
+/* The facts about a path in a scope. */
 typedef struct DpKnown
 {
 	const DpPathStats *path; /* NULL: nothing */
-	const DpPathStats *near; /* else the longest path that it begins with and that is known; NULL if
-								there is none */
+	const DpPathStats *near; /* else its longest known prefix; NULL if none is known */
 	double position;         /* share of documents that remain because of positions in arrays */
 	bool positional;
 	char key[DP_KEY_MAX];
@@ -131,8 +130,8 @@ dp_scope_null(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 extern double dp_scope_unknown(const DpEstimator *estimator);
 
 /*
- * The probability that a document contains another one, as the operator @>
- * says, and that -> finds a value at a path that equals it.
+ * The probability that a document contains another one (operator @>), and that -> finds a value at
+ * a path that equals the given one.
  */
 extern double
 dp_estimate_contains(const DpEstimator *estimator, const DpScope *scope, const DpValue *document);

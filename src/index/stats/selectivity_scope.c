@@ -1,8 +1,7 @@
 /*
  * selectivity_scope.c
- *		Paths in filters, arguments and documents beside those that statistics
- *		know: what is found there, seen from the document of a row or from one of
- *		the documents in an array; and containment.
+ *		Matches paths in filters, arguments and documents with the paths in statistics, seen
+ *		from the document of a row or from one of the documents in an array; and containment.
  */
 #include "postgres.h"
 
@@ -208,9 +207,7 @@ dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, con
 	return path->items > 0 ? path->scalar * Min(share.items / path->items, 1.0) : 0;
 }
 
-/*
- * What is contained at a path.
- */
+/* Containment at a path. */
 static double
 contains_value(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
 			   const DpValue *value)

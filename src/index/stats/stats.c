@@ -1,14 +1,11 @@
 /*
  * stats.c
- *		Statistics of columns as they were packed by ANALYZE, unpacked once per
- *		backend.
+ *		Statistics of columns, packed by ANALYZE and unpacked once per backend.
  *
- * What was unpacked is kept by relation, column and whether its children are
- * included, as long as the tuple of pg_statistic is the same version of the
- * same row.  What is no longer wanted goes at the end of the transaction, so
- * that nobody has to say that he is done with it.  The rows of extended
- * statistics have no relation and no place of their own; they are unpacked each
- * time.
+ * Unpacked statistics are cached by relation, column and stainherit, while the tuple of
+ * pg_statistic is the same version of the same row.  Outdated ones are freed at the end of the
+ * transaction, so users need not release them.  The rows of extended statistics have no relation
+ * and are not cached.
  */
 #include "postgres.h"
 
@@ -40,7 +37,7 @@ typedef struct StatsEntry
 	ItemPointerData tid;
 	uint32 hash; /* of the row's key in the syscache */
 	bool stale;
-	DpStats *stats; /* NULL: there are none */
+	DpStats *stats; /* NULL: none */
 } StatsEntry;
 
 /* Positions of paths by the hash of their key; -1 is empty. */
@@ -70,7 +67,7 @@ dp_stats_of_tuple(HeapTuple tuple)
 
 	if (find_slot(tuple) < 0)
 		return NULL;
-	/* of an expression in extended statistics: nothing in it says which one */
+	/* of an expression in extended statistics: nothing in it identifies the expression */
 	if (!OidIsValid(form->starelid))
 		return stats_unpack(tuple);
 
@@ -107,14 +104,14 @@ dp_stats_of_tuple(HeapTuple tuple)
 	entry->stats = stats_unpack(tuple);
 	MemoryContextSwitchTo(old);
 
-	/* nothing can fail any more: from now on it is ours */
+	/* nothing can fail from here on, so the cache owns it */
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->next = entries;
 	entries = entry;
 	return entry->stats;
 }
 
-/* Which slot is ours, counted from 0; -1 if there is none. */
+/* The slot with our statistics, counted from 0; -1 if none. */
 static int
 find_slot(HeapTuple tuple)
 {

@@ -36,7 +36,7 @@
 typedef enum DpStatsHeader
 {
 	DP_STATS_VERSION,
-	DP_STATS_DOCUMENTS, /* documents that were looked at */
+	DP_STATS_DOCUMENTS, /* documents read */
 	DP_STATS_COMPLETE,  /* 1: all paths of those are there; 0: the rarest are not */
 	DP_STATS_LOWEST,    /* share of documents that the rarest path that is there has */
 	DP_STATS_NUMBERS
@@ -63,7 +63,7 @@ dp_stats_type_of_number(int number)
 
 typedef struct DpPathStats
 {
-	const char *text; /* the path as it is written, not terminated */
+	const char *text; /* the text of the path, not terminated */
 	uint32 textlen;
 	const char *key; /* its names, each followed by a NUL */
 	uint32 keylen;
@@ -131,14 +131,13 @@ typedef struct DpStats
 } DpStats;
 
 /*
- * The statistics in a tuple of pg_statistic, or NULL if there are none of this
- * kind, or of another version.  They are kept as long as the tuple stays the
- * same, and valid until the end of the transaction; those of extended
- * statistics are in the current memory context.
+ * The statistics in a tuple of pg_statistic, or NULL if there are none of this kind and version.
+ * They are cached while the tuple stays the same, and valid until the end of the transaction; those
+ * of extended statistics are in the current memory context.
  */
 extern const DpStats *dp_stats_of_tuple(HeapTuple tuple);
 
-/* What is known about a path given by its key; NULL if nothing is. */
+/* The statistics of a path given by its key; NULL if there are none. */
 extern const DpPathStats *dp_stats_find(const DpStats *stats, const char *key, uint32 keylen);
 
 /*

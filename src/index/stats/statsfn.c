@@ -103,9 +103,7 @@ dp_bson_stats(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/*
- * What has statistics, and may be shown past the policies of rows.
- */
+/* Checks that a relation can have statistics, and that row-level security permits showing them. */
 static void
 check_relation(Relation rel)
 {
@@ -138,8 +136,8 @@ may_read(Relation rel, AttrNumber column)
 }
 
 /*
- * The rows of one column.  What is known about a table together with its
- * children or partitions goes before what is known about it alone.
+ * The rows of one column.  Statistics with inheritance children or partitions replace those of the
+ * table alone.
  */
 static void
 put_column(ReturnSetInfo *rsinfo, Relation rel, AttrNumber column)

@@ -107,7 +107,7 @@ dp_bucket_values_of(DpBucketReader *r, const DpBucketSource *source)
 	return values;
 }
 
-/* The sum that the header has; false if it has to be made of the values. */
+/* The sum in the header; false if it must be computed from the values. */
 static bool
 sum_of_summary(const DpPackedColumn *packed, DpValue *result)
 {
@@ -168,8 +168,8 @@ sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Numeric *sum, i
 }
 
 /*
- * The sum of what is a number among the values, as $sum makes it, and their number; false if there
- * is none.
+ * The sum of the numbers among the values, as $sum computes it, and their count; false if there are
+ * none.
  */
 static bool
 sum_of_values(DpBucketReader *r, const DpBucketSource *source, DpValue *result, int64 *n)
@@ -239,7 +239,7 @@ average(DpBucketReader *r, const DpBucketSource *source, DpValue *result)
 	return dp_result_double(result, dp_number_to_double(&total) / (double) n);
 }
 
-/* The least or the greatest of BSON values of one type; false if the header does not say. */
+/* The least or the greatest of BSON values of one type; false if the header does not contain it. */
 static bool
 extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result)
 {

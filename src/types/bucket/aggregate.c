@@ -1,14 +1,12 @@
 /*
  * aggregate.c
- *		The aggregates that make buckets: bucket_agg(), bucket_page_agg() and
- *		bucket_merge().
+ *		Aggregates that create buckets: bucket_agg(), bucket_page_agg() and bucket_merge().
  *
- * Rows go into a builder, buckets into a list, and in the end everything is
- * merged into one bucket.  Workers of a parallel query hand over what they
- * have as a bucket, so what passes between them is packed.
+ * Rows go into a builder, buckets into a list, and the final function merges everything into one
+ * bucket.  Parallel workers pass on a packed bucket.
  *
- * None of them has an inverse: what a moving window would save in taking rows
- * out is little beside the packing of each of its results.
+ * No aggregate has an inverse function: removing rows would save a moving window little compared
+ * with packing each result.
  */
 #include "postgres.h"
 
@@ -24,7 +22,7 @@
 #include "bson/catalog.h"
 #include "types/bucket/bucket.h"
 
-/* What an aggregate knows so far */
+/* The state of an aggregate */
 typedef struct BucketState
 {
 	MemoryContext context; /* where it lives */
@@ -127,9 +125,7 @@ dp_bucket_agg_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/*
- * (internal) -> bytea: the bucket so far, nothing if there is none.
- */
+/* (internal) -> bytea: the bucket so far, or nothing. */
 DP_FUNCTION(dp_bucket_agg_serialize);
 Datum
 dp_bucket_agg_serialize(PG_FUNCTION_ARGS)
@@ -164,8 +160,8 @@ dp_bucket_agg_deserialize(PG_FUNCTION_ARGS)
 }
 
 /*
- * (internal) -> bucket: NULL if there was nothing.  The state stays as it is,
- * because a window goes on with it.
+ * (internal) -> bucket: NULL without rows.  The state is unchanged, because a window continues with
+ * it.
  */
 DP_FUNCTION(dp_bucket_agg_final);
 Datum
@@ -314,7 +310,10 @@ builder_make_row(BucketState *state, int flags, Datum row)
 	make_room(state, n);
 }
 
-/* Takes a row apart.  Raises DATATYPE_MISMATCH if it is of another type than the first one. */
+/*
+ * Splits a row into columns.  Raises DATATYPE_MISMATCH if its type differs from that of the first
+ * row.
+ */
 static void
 row_values(BucketState *state, Datum row)
 {
@@ -343,7 +342,8 @@ row_values(BucketState *state, Datum row)
 }
 
 /*
- * Takes an array apart.  Raises ARRAY_SUBSCRIPT_ERROR if it has another length than the first one.
+ * Splits an array into columns.  Raises ARRAY_SUBSCRIPT_ERROR if its length differs from that of
+ * the first array.
  */
 static void
 array_values(BucketState *state, Datum datum)

@@ -2,22 +2,20 @@
  * bucket.h
  *		The type bucket: many measurements of one group, packed by column.
  *
- * A bucket holds rows in the order of their times (rows of equal times in the
- * order in which they came), or, without times, in the order in which they
- * came.  Its columns are packed each by itself, and a header in front says for
- * every column how many values it has, their minimum, maximum and sum.  format.h
- * and docs/formats.md have the bytes; this file is all that others need:
+ * A bucket contains rows in the order of their times (or of arrival, if times are equal or
+ * missing). Each column is packed separately, and a header contains for every column the number of
+ * values, their minimum, maximum and sum.  format.h and docs/formats.md describe the bytes; other
+ * code needs only this file:
  *
  *		builder		rows in, a bucket out
  *		reader		the header, the summaries and the columns of a bucket
  *		whole		merge, slice, validate
  *
- * A bucket is positional (made for a relation, which knows the names of its
- * columns and their types) or named (made by bucket_agg).  A column of type
- * bson that holds documents can be split into its fields, which then are
- * columns, too; see DpPackedColumnDef.
+ * A bucket is positional (made for a relation, which has the names and types of its columns) or
+ * named (made by bucket_agg).  A column of type bson with documents can be split into its fields,
+ * which are then columns, too; see DpPackedColumnDef.
  *
- * Everything that reads raises DATA_CORRUPTED for bytes that are not a bucket.
+ * All readers raise DATA_CORRUPTED for bytes that are not a bucket.
  */
 #ifndef DP_TYPES_BUCKET_BUCKET_H
 #define DP_TYPES_BUCKET_BUCKET_H
@@ -29,9 +27,7 @@
 #define DP_BUCKET_MAX_COUNT 1000000
 #define DP_BUCKET_MAX_COLUMNS 32767
 
-/*
- * What the values of a column are.  The numbers are on disk.
- */
+/* The type of a column's values.  The numbers are on disk. */
 typedef enum DpPackedKind
 {
 	DP_PACKED_NOTHING = 0, /* no value at all so far */
@@ -52,7 +48,7 @@ typedef enum DpPackedKind
 	DP_PACKED_OBJECTID = 15,
 	DP_PACKED_VALUE = 16,          /* bson_value */
 	DP_PACKED_DOCUMENT = 17,       /* bson, whole */
-	DP_PACKED_SPLIT_DOCUMENT = 18, /* bson, its fields are columns of their own */
+	DP_PACKED_SPLIT_DOCUMENT = 18, /* bson, with separate columns for its fields */
 	DP_PACKED_OTHER = 19           /* any other type, as the text of its output function */
 } DpPackedKind;
 
@@ -80,7 +76,7 @@ typedef struct DpPackedColumnDef
 	Oid typid;
 	const char *name; /* for named buckets, else NULL; copied */
 	bool split;       /* typid is bson: split the documents into their fields */
-	bool as_value;    /* what has no kind of its own becomes a bson_value, not text */
+	bool as_value;    /* types without a kind become bson_value, not text */
 } DpPackedColumnDef;
 
 /* Flags of dp_bucket_builder_create() */
@@ -90,8 +86,8 @@ typedef struct DpPackedColumnDef
 typedef struct DpBucketBuilder DpBucketBuilder;
 
 /*
- * A builder for any number of buckets, one after the other.  It lives in a
- * context of its own below mcxt.  Raises DUPLICATE_COLUMN, TOO_MANY_COLUMNS.
+ * Creates a builder for any number of buckets, one after the other, in its own child context of
+ * mcxt. Raises DUPLICATE_COLUMN, TOO_MANY_COLUMNS.
  */
 extern DpBucketBuilder *dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns,
 												 const DpPackedColumnDef *columns);
@@ -123,15 +119,15 @@ extern int dp_bucket_builder_count(const DpBucketBuilder *b);
 extern Size dp_bucket_builder_bound(const DpBucketBuilder *b);
 
 /*
- * The rows so far as a bucket, palloc'd in the current context, with a short
- * varlena header if it is short.  NULL if there are none.  The builder keeps
- * its rows: more can be appended, or dp_bucket_builder_reset() called.
+ * The rows so far as a bucket, palloc'd in the current context, with a short varlena header if
+ * possible.  NULL without rows.  The builder keeps its rows: more can be appended, or
+ * dp_bucket_builder_reset() called.
  */
 extern struct varlena *dp_bucket_builder_finish(DpBucketBuilder *b);
 
 /* ---------------------------------------------------------------- reader */
 
-/* What the header says of a column's values. */
+/* The summary of a column's values in the header. */
 typedef struct DpBucketSummary
 {
 	int nvalues;  /* rows that have a value */
@@ -139,16 +135,15 @@ typedef struct DpBucketSummary
 	int nmissing; /* rows without the field */
 
 	/*
-	 * min and max are exact. They are there unless the kind has none (text,
-	 * documents and so on), there is no value, or (numeric, bson_value) the
-	 * values are not all scaled integers.  sum is there for int2, int4, int8,
-	 * float4, float8, numeric, bool (the number of true) and bson_values that
-	 * are all of one of the number types; not where it exceeds int64.
+	 * min and max are exact. They are there unless the kind has none (text, documents and so on),
+	 * there is no value, or (numeric, bson_value) the values are not all scaled integers.  sum is
+	 * there for int2, int4, int8, float4, float8, numeric, bool (the number of true) and
+	 * bson_values that all have one of the number types; not if it exceeds int64.
 	 *
-	 * With scale >= 0 the integers i are the exact values and sum, each to be
-	 * divided by 10^scale, and the doubles d say the same rounded once; with
-	 * scale -1 (float4, float8) there are only the doubles: min and max exact
-	 * in PostgreSQL's order (NaN the greatest), sum of the doubles.
+	 * With scale >= 0 the integers i are the exact values and sum, each to be divided by 10^scale,
+	 * and the doubles d are the same values rounded once.  With scale -1 (float4, float8) there are
+	 * only the doubles: min and max exact in PostgreSQL's order (NaN the greatest), sum of the
+	 * doubles.
 	 */
 	bool has_range;
 	bool has_sum;
@@ -169,7 +164,7 @@ typedef struct DpPackedColumn
 {
 	uint8 kind;       /* DpPackedKind */
 	uint8 bson_type;  /* VALUE: the type that all values have, or 0 */
-	bool integers;    /* the values are integers (as they are, or scaled): min_i and so on hold */
+	bool integers;    /* the values are integers (unscaled or scaled): min_i and so on are valid */
 	int16 parent;     /* field of a split document: that column; else -1 */
 	const char *name; /* not terminated; NULL in positional buckets, except fields */
 	int namelen;
@@ -217,15 +212,15 @@ typedef struct DpBucketReader
 } DpBucketReader;
 
 /*
- * A reader can be used for one bucket after the other, which costs no memory.
- * What it points to stays in mcxt until dp_bucket_reader_free().
+ * A reader can be used for several buckets in turn, which needs no more memory.  Its results stay
+ * in mcxt until dp_bucket_reader_free().
  */
 extern void dp_bucket_reader_init(DpBucketReader *r, MemoryContext mcxt);
 extern void dp_bucket_reader_free(DpBucketReader *r);
 
 /*
- * How many rows a stored bucket says that it has, for estimates: 0 where its
- * bytes say nothing.  Raises nothing for corrupt ones.
+ * The number of rows according to a stored bucket's header, for estimates: 0 if unknown.  Raises
+ * nothing for corrupt buckets.
  */
 extern int dp_bucket_count_said(Datum bucket);
 
@@ -252,7 +247,7 @@ dp_bucket_column(DpBucketReader *r, int i)
 
 /*
  * The column of that name (in named buckets), or the field of that name of the column parent; -1 if
- * there is none.
+ * none.
  */
 extern int dp_bucket_find_column(DpBucketReader *r, int parent, const char *name, int namelen);
 
@@ -297,10 +292,9 @@ extern void dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typ
 							 bool *isnull);
 
 /*
- * The values as BSON values, in the current context; those of rows without
- * value have type 0.  Times are cut to milliseconds, as everywhere in BSON;
- * OTHER comes as strings.  Fields of split documents come as they are;
- * the split document itself comes put together again, byte for byte.
+ * The values as BSON values, in the current context; rows without a value have type 0.  Times are
+ * truncated to milliseconds, as everywhere in BSON; OTHER becomes strings.  Split documents are
+ * assembled again, byte for byte.
  */
 extern void dp_bucket_values(DpBucketReader *r, int column, DpValue *values);
 
@@ -313,21 +307,21 @@ extern bool dp_bucket_find_times(DpBucketReader *r, int64 since, int64 until, in
 /* ---------------------------------------------------------------- whole buckets */
 
 /*
- * All rows of the buckets in one bucket, palloc'd; of equal times those of the
- * earlier bucket come first.  Columns are found by name, or by position.
- * Raises DATATYPE_MISMATCH where kinds differ, or named and positional meet.
+ * All rows of the buckets in one bucket, palloc'd; of equal times those of the earlier bucket come
+ * first.  Columns are matched by name, or by position.  Raises DATATYPE_MISMATCH if kinds differ,
+ * or if named and positional buckets are mixed.
  */
 extern struct varlena *dp_bucket_merge(const Datum *buckets, int n);
 
 /*
- * The rows with since <= time < until as a bucket, palloc'd; NULL if there are none.  NULLs stand
- * for no bound.
+ * The rows with since <= time < until as a bucket, palloc'd; NULL without rows.  A NULL bound does
+ * not limit.
  */
 extern struct varlena *dp_bucket_slice(Datum bucket, const int64 *since, const int64 *until);
 
 /*
- * Checks everything, down to the last value and that the header says what
- * the columns hold.  Returns NULL, or what is wrong (palloc'd).
+ * Checks everything, including the last value and the summaries in the header.  Returns NULL, or a
+ * description of the fault (palloc'd).
  */
 extern char *dp_bucket_fault(const uint8 *bytes, Size size);
 

@@ -1,9 +1,9 @@
 /*
  * builder.c
- *		Collecting rows by column and packing them into a bucket.
+ *		Collects rows by column and packs them into a bucket.
  *
- * The rows stand in arrays, one per column, that are kept from one bucket to
- * the next; their strings live in a context that is reset.
+ * The rows are in arrays, one per column, that are reused for the next bucket; their strings live
+ * in a context that is reset.
  */
 #include "postgres.h"
 
@@ -21,7 +21,7 @@
 #include "bson/reader.h"
 #include "types/bucket/builder.h"
 
-/* Documents are split into no more fields than this */
+/* Documents are split into at most so many fields */
 #define MAX_FIELDS 1000
 
 #define FIRST_ROWS 64
@@ -319,7 +319,7 @@ append_presence(DpBucketBuilder *b, int i, uint8 presence, Datum d)
  */
 typedef struct SourceColumn
 {
-	int number; /* -1: there is none */
+	int number; /* -1: none */
 	DpValues values;
 	int next; /* of the values */
 	uint8 *presence;
@@ -633,10 +633,7 @@ append_value(DpBucketBuilder *b, DpBuilderColumn *c, const DpValue *v)
 	}
 }
 
-/*
- * The field of that name of the column parent, looked for from the one
- * expected on; -1 if there is none.
- */
+/* The field of that name of the column parent, searched from the expected one on; -1 if none. */
 static int
 find_field(DpBucketBuilder *b, int parent, int expected, const DpElement *e)
 {
@@ -735,10 +732,7 @@ compare_row_times(const void *a, const void *b)
 	return x->row - y->row;
 }
 
-/*
- * The rows in the order of their times, those of the same time in the order in
- * which they came.
- */
+/* The rows in the order of their times; equal times keep their order of arrival. */
 static int *
 order_rows(DpBucketBuilder *b)
 {
@@ -764,7 +758,7 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
 {
 	int unit = DP_TIME_UNITS - 1;
 	uint64 first = (uint64) times[0];
-	/* all of the calendar is more than an int64 can say */
+	/* the range of all timestamps exceeds an int64 */
 	uint64 span = (uint64) times[n - 1] - first;
 	uint64 step = n > 1 ? span / (n - 1) : 0;
 	bool regular = true;

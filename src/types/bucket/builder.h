@@ -1,6 +1,6 @@
 /*
  * builder.h
- *		What is inside of a builder of buckets.
+ *		The state of a bucket builder.
  */
 #ifndef DP_TYPES_BUCKET_BUILDER_H
 #define DP_TYPES_BUCKET_BUILDER_H
@@ -58,8 +58,8 @@ extern void
 dp_builder_append(DpBucketBuilder *b, int64 time, const Datum *values, const uint8 *presence);
 
 /*
- * The output and input functions of a type with settings under which the text
- * is the same for everybody.  Results are palloc'd.
+ * The output and input functions of a type, under fixed settings so that the text is always the
+ * same. Results are palloc'd.
  */
 extern char *dp_portable_output(FmgrInfo *output, Datum d);
 extern Datum dp_portable_input(FmgrInfo *input, char *text, Oid ioparam, int32 typmod);

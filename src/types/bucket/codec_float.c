@@ -2,17 +2,16 @@
  * codec_float.c
  *		Floating-point columns.
  *
- * What sensors measure has few decimals: 21.5 is 215 / 10.  If there is a scale
- * at which every double is an integer divided by a power of ten, bit for bit,
- * the integers are packed (form INTS, see codec_int.c).  If a few are not (NaN,
- * infinities, -0.0, a result of arithmetic) they stand beside the integers (form
- * EXCEPTIONS).  Otherwise each double is combined by exclusive or with the one
- * before it (form XOR), or stands there as it is (form PLAIN).
+ * Sensor values have few decimals: 21.5 is 215 / 10.  If there is a scale at which every double is
+ * an integer divided by a power of ten, bit for bit, the integers are packed (form INTS, see
+ * codec_int.c).  A few exceptions (NaN, infinities, -0.0, a result of arithmetic) are stored beside
+ * the integers (form EXCEPTIONS).  Otherwise each double is combined by exclusive or with the
+ * previous one (form XOR), or stored unchanged (form PLAIN).
  *
  * XOR: the first double, 64 bits (32 for floats); then for each
- *		0			the same as the one before
- *		10 bits		as many bits, at the same place, as the last time
- *		11 lz len bits	lz leading zeros and len + 1 bits that matter, lz and len of
+ *		0			the same as the previous one
+ *		10 bits		as many bits, at the same position, as the last time
+ *		11 lz len bits	lz leading zeros and len + 1 significant bits, lz and len of
  *					6 bits each (5 for floats)
  */
 #include "postgres.h"
@@ -160,7 +159,7 @@ dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exce
 		exceptions[(*nexceptions)++] = i;
 		ints[i] = i > 0 ? ints[i - 1] : 0;
 	}
-	/* exceptions in front repeat the first that is none */
+	/* leading exceptions repeat the first value that is not one */
 	if (*nexceptions > 0 && exceptions[0] == 0)
 	{
 		int k = 0;

@@ -256,8 +256,8 @@ count_odd(Facts *f, const int64 *v, int n)
 }
 
 /*
- * One look at the values and their differences, and a second one at what is
- * left of them after the steps that the first suggests.
+ * Collects facts in one pass over the values and their differences, and a second one over the
+ * remainders after the steps that the first one suggests.
  */
 static void
 find_facts(Facts *f, const int64 *v, int n, int64 base)
@@ -672,9 +672,8 @@ decode_delta(DpCursor c, int width, int n, int64 base, int64 *v)
 }
 
 /*
- * The differences that are not the step are unpacked first, to the end of the
- * array, where their places are not reached before they have been used.  Then
- * there is no branch that depends on the bitmap, which nobody could predict.
+ * The differences that are not the step are unpacked first, to the end of the array, and are used
+ * before they are overwritten.  So no branch depends on the bitmap, which would be unpredictable.
  */
 static void
 decode_sparse(DpCursor c, int width, int n, int64 base, int64 *v)
@@ -780,7 +779,7 @@ decode_rice(DpCursor c, int k, int n, int64 base, int64 *v)
 		sum += step + (uint64) dp_unzigzag(z);
 		v[i] = (int64) sum;
 	}
-	/* what was read ahead is given back; less than a byte may be left */
+	/* returns bytes that were read ahead; less than a byte may be left */
 	if (p - have / 8 != c.end)
 		dp_bucket_corrupted("There are bytes that belong to nothing.");
 }

@@ -23,7 +23,7 @@
 /* Less is not worth the attempt to compress. */
 #define MIN_COMPRESS 48
 
-/* pglz makes no more than this of one byte */
+/* the maximum expansion of pglz */
 #define PGLZ_MAX_RATIO 100
 
 void

@@ -1,7 +1,7 @@
 /*
  * column.c
- *		Packing one column: how its values are packed, what its header says.
- *		format.h has the layout.
+ *		Packs one column: chooses the form of its values and writes its header. format.h has the
+ *		layout.
  */
 #include "postgres.h"
 
@@ -399,8 +399,8 @@ pack_mixed(StringInfo out, const DpValues *v, Packed *p)
 }
 
 /*
- * Of documents that are split only those remain that their fields do not tell:
- * whose fields come in another order, or more than once.
+ * Keeps whole only those split documents that their fields cannot reproduce: with fields in another
+ * order, or duplicate fields.
  */
 static void
 pack_split(StringInfo out, const DpColumnSource *source)

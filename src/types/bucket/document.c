@@ -1,11 +1,11 @@
 /*
  * document.c
- *		The document of a bucket: the default one, and those by a template.
+ *		The document of a bucket: the default one, and those from a template.
  *
- * A template is compiled into an expression over a document of what is known
- * of the bucket.  What an expression cannot say is taken out of the template
- * first: accumulators over columns and arrays with an element for each
- * measurement become fields of that document, under names that no column has.
+ * A template is compiled into an expression over a document with facts about the bucket.  What an
+ * expression cannot compute is replaced in the template first: accumulators over columns and arrays
+ * with an element for each measurement become fields of that document, under names that no column
+ * has.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "types/bucket/accumulate.h"
 #include "types/bucket/document.h"
 
-/* The names of the fields that stand for what was taken out begin with this */
+/* Prefix of the names of fields that replace parts of a template */
 #define MARK '\001'
 
 /* A field of an element that is a plain copy */
@@ -56,12 +56,12 @@ struct DpBucketDocument
 	int maxparts;
 	Part *parts;
 	bool wants_time; /* the times as an array */
-	int nwanted;     /* columns wanted as arrays */
+	int nwanted;     /* columns needed as arrays */
 	int maxwanted;
 	const char **wanted;
 };
 
-/* What names in a template mean */
+/* The meaning of names in a template */
 typedef enum NameKind
 {
 	NAME_UNKNOWN,
@@ -71,7 +71,7 @@ typedef enum NameKind
 	NAME_MEASURED
 } NameKind;
 
-/* A bucket that a document is made of */
+/* A bucket from which a document is made */
 typedef struct Source
 {
 	DpBucketReader reader;
@@ -144,7 +144,7 @@ same_name(const char *a, uint32 alen, const char *b)
 	return b != NULL && strlen(b) == alen && memcmp(a, b, alen) == 0;
 }
 
-/* What a name means. Measured columns come first in elements, last elsewhere. */
+/* The meaning of a name.  Measured columns come first in elements, last elsewhere. */
 static NameKind
 name_kind(const DpBucketDocument *d, const char *name, uint32 len, bool in_row)
 {
@@ -283,7 +283,7 @@ append_mark(DpBuilder *b, const char *name, uint32 namelen, int number)
 	dp_builder_append_string(b, name, namelen, path, len);
 }
 
-/* Notes that a column is wanted as an array. */
+/* Records that a column is needed as an array. */
 static void
 want(DpBucketDocument *d, const char *name, uint32 len)
 {
@@ -440,8 +440,8 @@ rewrite_rows(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen
 }
 
 /*
- * Appends what stands in a template with accumulators and arrays of
- * measurements taken out, and notes which columns are named.
+ * Appends a part of a template with accumulators and arrays of measurements replaced, and records
+ * which columns are named.
  */
 static void
 rewrite(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec,
@@ -585,7 +585,7 @@ append_common(DpBucketDocument *d, DpBuilder *b, const Datum *groups, const bool
 							nulls[i]);
 }
 
-/* The beginning and the end of the span, as far as there are. */
+/* The beginning and the end of the span, if known. */
 static void
 append_ends(DpBucketDocument *d, DpBuilder *b, const char *start_name, const char *end_name,
 			const int64 *start, const int64 *until)
@@ -903,7 +903,7 @@ append_part(DpBucketDocument *d, Source *s, DpBuilder *b, int number)
 		dp_builder_append_null(b, name, len);
 }
 
-/* The columns that are wanted as arrays. */
+/* The columns that are needed as arrays. */
 static void
 append_wanted(DpBucketDocument *d, Source *s, DpBuilder *b)
 {

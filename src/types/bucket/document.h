@@ -33,7 +33,7 @@
 
 /* ---------------------------------------------------------------- documents */
 
-/* What documents are made for.  Strings need not outlive the compilation. */
+/* The definition of documents.  Strings need not outlive the compilation. */
 typedef struct DpBucketDocumentDef
 {
 	int ngroups;
@@ -57,11 +57,9 @@ typedef struct DpBucketDocument DpBucketDocument;
 extern DpBucketDocument *dp_bucket_document_compile(const DpBucketDocumentDef *def);
 
 /*
- * The document of a bucket: a new bson in the current context, in which all
- * that it takes is allocated.  The bucket's span is [*start, *until) in
- * microseconds, where NULL says that there is none (pages).  Raises what
- * expressions raise, and PROGRAM_LIMIT_EXCEEDED for a document that is too
- * large.
+ * The document of a bucket: a new bson in the current context, which is used for all allocations.
+ * The bucket's span is [*start, *until) in microseconds; NULL means none (pages).  Raises the
+ * errors of expressions, and PROGRAM_LIMIT_EXCEEDED for a document that is too large.
  */
 extern struct varlena *
 dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
@@ -69,11 +67,11 @@ dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
 
 /* ---------------------------------------------------------------- parts of them */
 
-/* Measurements decoded: call init in a context that lives as long as they are used. */
+/* Decoded measurements: call init in a context that lives as long as they are used. */
 typedef struct DpBucketRows
 {
 	int count;
-	int64 *times;        /* milliseconds since 1970; NULL: none, or not wanted */
+	int64 *times;        /* milliseconds since 1970; NULL: none, or not needed */
 	DpValue *documents;  /* they are documents; else NULL */
 	bool has_time_field; /* the documents may have a field with the time's name */
 	int ncolumns;
@@ -120,7 +118,7 @@ typedef struct DpSlotUnits
  */
 extern void dp_slot_units_parse(ArrayType *names, DpSlotUnits *units);
 
-/* The units by name; false if it is none. */
+/* The units by name; false for an unknown name. */
 extern bool dp_slot_unit_find(const char *name, uint32 len, DpSlotUnit *unit);
 extern const char *dp_slot_unit_name(DpSlotUnit unit);
 

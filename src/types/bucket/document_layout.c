@@ -1,17 +1,17 @@
 /*
  * document_layout.c
- *		bucket_to_bson(): a bucket as a document in one of four layouts, and
- *		bucket_document(): by a template.
+ *		bucket_to_bson(): a bucket as a document in one of four layouts, and bucket_document():
+ *		by a template.
  *
  *		rows	{start_date, end_date, measurements: [{timestamp, <fields>}, ...],
  *				 transaction_count, sum_<field>}
  *		columns	{timestamp: [...], <field>: [...], ...}
  *		dense	{start_date, units, <field>: [...]}		an element for each slot,
- *														null where nothing came
+ *														null for empty slots
  *		keyed	{start_date, units, <field>: {"0": .., "37": ..}}
  *
- * In the last two a single field stands under "values", and several units are
- * several levels.  document_read.c reads all of them.
+ * In the last two a single field is called "values", and several units are several levels.
+ * document_read.c reads all of them.
  */
 #include "postgres.h"
 
@@ -26,13 +26,13 @@
 #include "mql/expression_date.h"
 #include "types/bucket/document.h"
 
-/* What bucket_to_bson remembers between its calls */
+/* The cache of bucket_to_bson */
 typedef struct LayoutCache
 {
 	DpBucketDocument *rows; /* for the layout rows */
 } LayoutCache;
 
-/* What bucket_document remembers: the template and what is said beside it */
+/* The cache of bucket_document: the template and its other arguments */
 typedef struct DocumentCache
 {
 	DpBucketDocument *document;
@@ -267,7 +267,7 @@ layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *time
 		const DpBucketField *field = &fields->fields[k];
 		const char *name = fields->n == 1 ? "values" : pnstrdup(field->name, field->namelen);
 
-		/* the times stand for it */
+		/* the times represent it */
 		if (times != NULL && fields->n > 1 && strcmp(name, DP_BUCKET_NAME_TIME) == 0)
 			continue;
 		if (times != NULL)
@@ -296,8 +296,8 @@ layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *time
 }
 
 /*
- * Appends the slots of one level: the measurements [from, to), which lie in
- * what begins at base.
+ * Appends the slots of one level: the measurements [from, to), which are in the unit that begins at
+ * base.
  */
 static int
 append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 *times, int from,
@@ -320,7 +320,7 @@ append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 
 		char key[16];
 		uint32 keylen;
 
-		/* keyed: go on to the next slot in which something came */
+		/* keyed: continue with the next slot that has a measurement */
 		while (next < to && times[next] < until)
 		{
 			if (values[next].type != DP_TYPE_EOD)
@@ -520,7 +520,7 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 			groups[i++] = PointerGetDatum(dp_value_to_varlena(&element.value));
 	}
 	start = PG_ARGISNULL(4) ? r.first : PG_GETARG_TIMESTAMPTZ(4);
-	/* where only the measurements say so, the end is the last of them */
+	/* if only the measurements determine the end, it is the last of them */
 	until = !PG_ARGISNULL(5) ? PG_GETARG_TIMESTAMPTZ(5) : exclusive ? r.last : r.last + 1;
 	if (!timeless && (TIMESTAMP_NOT_FINITE(start) || TIMESTAMP_NOT_FINITE(until)))
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),

@@ -1,9 +1,9 @@
 /*
  * document_read.c
- *		bucket_from_bson(): buckets from documents in the layouts that
- *		document_layout.c writes, and in those of people who wrote their own.
+ *		bucket_from_bson(): buckets from documents in the layouts of document_layout.c and in
+ *		similar ones of applications.
  *
- * Whatever the layout, a measurement becomes a document of its fields.
+ * In every layout, a measurement becomes a document of its fields.
  */
 #include "postgres.h"
 
@@ -37,7 +37,7 @@ typedef struct Entry
 typedef struct Reading
 {
 	DpValue doc;
-	const char *field; /* where measurements or values are; NULL: not said */
+	const char *field; /* path of measurements or values; NULL: not given */
 	const char *time_field;
 	const char *start_field;
 	DpSlotUnits units;
@@ -66,7 +66,7 @@ static void append_document(Reading *reading, int64 ms, DpBuilder *b);
 
 static const DpValue no_value = { NULL, 0, DP_TYPE_EOD };
 
-/* The field of the document; false if there is none. */
+/* The field of the document; false if it is missing. */
 static bool
 get_field(const Reading *reading, const char *name, DpValue *value)
 {
@@ -455,7 +455,7 @@ read_slots(Reading *reading, Layout layout)
 	}
 }
 
-/* The number that a key or a position stands for; -1 if it is none. */
+/* The number that a key or a position represents; -1 if none. */
 static int64
 slot_number(const DpElement *element)
 {
@@ -514,7 +514,7 @@ read_level(Reading *reading, int column, const DpValue *container, Layout layout
 			read_level(reading, column, &element.value, layout, level + 1, start);
 			continue;
 		}
-		/* nothing came into this slot */
+		/* an empty slot */
 		if (layout == LAYOUT_DENSE && element.value.type == DP_TYPE_NULL)
 			continue;
 		if (reading->nentries == reading->maxentries)

@@ -100,10 +100,7 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
 	return source->packed != NULL;
 }
 
-/*
- * Finds the column that the first parts of a path name; packed stays NULL if
- * there is none.
- */
+/* Finds the column that the first parts of a path name; packed stays NULL if there is none. */
 static void
 source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name,
 			   DpBucketSource *source)

@@ -1,17 +1,17 @@
 /*
  * fields.h
- *		The fields of a bucket as those see it who name them.
+ *		The fields of a bucket as users name them.
  *
- * A bucket has columns; what a user calls a field is one of these:
+ * A bucket has columns; a field for users is one of these:
  *
- *		- a field of the documents, if the bucket has no column but documents
- *		  whose fields are columns (what bucket_agg(time, doc) makes)
+ *		- a field of the documents, if the only column of the bucket contains documents
+ *		  whose fields are columns (made by bucket_agg(time, doc))
  *		- otherwise a column: by its own name, by the name that the caller gives
  *		  it, or, without a name, as "value" if there is one and as "value1",
  *		  "value2" and so on if there are more
  *
- * What follows a dot in a name that is none of them leads into the documents
- * of the column before it.
+ * For any other name with a dot, the part after the dot is a path into the documents of the column
+ * before it.
  */
 #ifndef DP_TYPES_BUCKET_FIELDS_H
 #define DP_TYPES_BUCKET_FIELDS_H
@@ -19,7 +19,7 @@
 #include "bson/path.h"
 #include "types/bucket/bucket.h"
 
-/* What buckets call their parts when nobody says otherwise */
+/* Default names of the parts of buckets */
 #define DP_BUCKET_NAME_TIME "timestamp"
 #define DP_BUCKET_NAME_VALUE "value"
 
@@ -74,7 +74,7 @@ extern bool dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource
  */
 extern void dp_bucket_column_values(DpBucketReader *r, int column, DpValue *values);
 
-/* The values of the source: those of its column, or what the path leads to in them. */
+/* The values of the source: those of its column, or those at the path in them. */
 extern void
 dp_bucket_source_values(DpBucketReader *r, const DpBucketSource *source, DpValue *values);
 

@@ -273,9 +273,7 @@ extern int dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **ent
 
 /* ---------------------------------------------------------------- columns */
 
-/*
- * What is known of a column when it is packed.
- */
+/* Facts about a column to be packed. */
 typedef struct DpColumnSource
 {
 	uint8 kind;

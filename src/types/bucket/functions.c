@@ -1,12 +1,12 @@
 /*
  * functions.c
- *		What is asked of one bucket: how many measurements, from when to when,
- *		and the sum, average, least, greatest, first, last value and standard
- *		deviation of a field; and a part of it.
+ *		Functions of one bucket: the number of measurements, their first and last time, and the
+ *		sum, average, least, greatest, first, last value and standard deviation of a field; and
+ *		a slice of it.
  *
- * Where the bucket's header has the answer, nothing else is read, of a large
- * bucket not even fetched.  Answers are BSON values, as the aggregates over
- * bson_value give them.  What is not a number does not count for sums.
+ * If the bucket's header has the answer, nothing else is read, of a large bucket not even fetched.
+ * Results are BSON values, as for the aggregates over bson_value.  Sums ignore values that are not
+ * numbers.
  */
 #include "postgres.h"
 
@@ -68,9 +68,7 @@ dp_bucket_count_field(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(n);
 }
 
-/*
- * bucket_first(bucket) -> timestamptz: the least time; NULL if there are none.
- */
+/* bucket_first(bucket) -> timestamptz: the least time; NULL without times. */
 DP_FUNCTION(dp_bucket_first_time);
 Datum
 dp_bucket_first_time(PG_FUNCTION_ARGS)
@@ -82,9 +80,7 @@ dp_bucket_first_time(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(r->first);
 }
 
-/*
- * bucket_last(bucket) -> timestamptz: the greatest time; NULL if there are none.
- */
+/* bucket_last(bucket) -> timestamptz: the greatest time; NULL without times. */
 DP_FUNCTION(dp_bucket_last_time);
 Datum
 dp_bucket_last_time(PG_FUNCTION_ARGS)
@@ -184,10 +180,9 @@ dp_bucket_stddev(PG_FUNCTION_ARGS)
 }
 
 /*
- * bucket_slice(bucket, since timestamptz, until timestamptz) -> bucket: the
- * measurements from since on and before until; NULL if there are none.  A
- * bound that is NULL does not bound.  Raises INVALID_PARAMETER_VALUE for a
- * bucket without times.
+ * bucket_slice(bucket, since timestamptz, until timestamptz) -> bucket: the measurements from since
+ * on and before until; NULL without rows.  A NULL bound does not limit.  Raises
+ * INVALID_PARAMETER_VALUE for a bucket without times.
  */
 DP_FUNCTION(dp_bucket_slice_times);
 Datum

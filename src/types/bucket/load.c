@@ -60,9 +60,8 @@ number_class(const DpPackedColumn *p)
 }
 
 /*
- * Integers as they are packed.  They have to be in the range that the header
- * says and to have the sum that it says: where bytes were damaged, they
- * hardly do.
+ * Loads packed integers.  They must have the range and sum of the header, which damaged bytes
+ * rarely have.
  */
 static void
 load_integers(DpCursor c, const DpPackedColumn *p, int64 *values)
@@ -306,10 +305,7 @@ load_typed(DpCursor c, int type, DpForm form, int scale, DpValues *v)
 	}
 }
 
-/*
- * BSON values of several types: each type's are loaded and go where the types
- * say.
- */
+/* Loads BSON values of several types: those of each type are loaded and distributed by type. */
 static void
 load_mixed(DpCursor c, DpValues *v)
 {
@@ -400,9 +396,7 @@ load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v)
 
 /* ---------------------------------------------------------------- datums */
 
-/*
- * Text comes from disk and goes to functions that trust its encoding.
- */
+/* Text comes from disk and is passed to functions that trust its encoding. */
 static void
 verify_text(DpString s)
 {
@@ -410,7 +404,7 @@ verify_text(DpString s)
 		dp_bucket_corrupted("A text is not valid UTF-8.");
 }
 
-/* A string of a column of one of the kinds that are strings, as a datum of its own type. */
+/* A string of a column of a string kind, as a datum of its own type. */
 static Datum
 string_datum(uint8 kind, DpString s)
 {
@@ -677,9 +671,7 @@ dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *
 
 /* ---------------------------------------------------------------- BSON values */
 
-/*
- * Value i of those that were loaded from a VALUE column; bytes are palloc'd where there are none.
- */
+/* Value i of the loaded values of a VALUE column; bytes are palloc'd if needed. */
 static void
 value_of(const DpValues *v, int i, DpValue *value)
 {
@@ -807,7 +799,7 @@ split_documents(DpBucketReader *r, int column, DpValue *values)
 		if (memchr(field->name, 0, field->namelen) != NULL)
 			dp_bucket_corrupted("The name of a field is wrong.");
 		dp_bucket_values(r, f, fields);
-		/* the reader may have fetched the bucket meanwhile */
+		/* the reader may have fetched the bucket since */
 		field = dp_bucket_column(r, f);
 		dp_bucket_presence(r, f, field_presence);
 		for (int i = 0; i < count; i++)

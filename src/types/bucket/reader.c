@@ -17,7 +17,7 @@
 #include "bson/reader.h"
 #include "types/bucket/format.h"
 
-/* What is fetched of a bucket that is stored out of line: one chunk */
+/* The first fetch of a bucket that is stored out of line: one chunk */
 #define FIRST_SLICE TOAST_MAX_CHUNK_SIZE
 
 /* As much of a bucket has the count in it */
@@ -135,8 +135,8 @@ dp_bucket_count_said(Datum bucket)
 }
 
 /*
- * Fetches all of a bucket of which only the first bytes are there.  What points
- * into them is moved.
+ * Fetches all of a bucket of which only the first bytes were fetched.  Pointers into them are
+ * updated.
  */
 static void
 fetch_whole(DpBucketReader *r)

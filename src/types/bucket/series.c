@@ -63,14 +63,14 @@ typedef struct Series
 	int at; /* the first of them that does not begin before next */
 } Series;
 
-/* Where bucket_interpolate stands in its partition */
+/* The state of bucket_interpolate in its partition */
 typedef struct Interpolation
 {
-	bool has_before; /* the last value that was met */
+	bool has_before; /* the last value seen */
 	int64 before_at;
 	double before;
-	int64 after_row;  /* the next one, looked up once a gap; -1: there is none */
-	int64 looked_for; /* the row at which it was looked up */
+	int64 after_row;  /* the next one, searched once per gap; -1: none */
+	int64 looked_for; /* the row at which it was searched */
 	int64 after_at;
 	double after;
 	bool valid; /* the state was set up */
@@ -272,7 +272,7 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 	pfree(times);
 }
 
-/* One value for the values of a span; false if there is none. */
+/* One value for the values of a span; false if none. */
 static bool
 take_values(const DpValue *values, int n, Take take, DpValue *result)
 {
@@ -406,9 +406,9 @@ find_after(WindowObject window, Interpolation *state, int64 row)
 }
 
 /*
- * bucket_interpolate(ts timestamptz, value float8) OVER (ORDER BY ts) ->
- * float8: the value, and where it is NULL what lies on the line between the
- * values before and after; NULL where one of these is missing.
+ * bucket_interpolate(ts timestamptz, value float8) OVER (ORDER BY ts) -> float8: the value or, if
+ * it is NULL, the linear interpolation between the values before and after; NULL if one of these is
+ * missing.
  */
 DP_FUNCTION(dp_bucket_interpolate);
 Datum

@@ -1,11 +1,10 @@
 /*
  * start.c
- *		bucket_start(): the beginning of the span of time that a moment lies in.
+ *		bucket_start(): the beginning of the span that contains a time.
  *
- * Three kinds of width are counted in three ways.  Months by the calendar of
- * the zone; days by its clock; hours and less by the time that passes, on the
- * grid that the zone's clock shows on both sides of a change of its offset.
- * Where nothing changes (UTC, a fixed offset) the last two are one division.
+ * There are three kinds of width.  Months follow the calendar of the zone; days its clock; hours
+ * and less the elapsed time, on the grid that the zone's clock shows on both sides of a change of
+ * its offset.  Without changes (UTC, a fixed offset) the last two are one division.
  */
 #include "postgres.h"
 
@@ -21,7 +20,7 @@
 /* Monday, 3 January 2000 */
 #define MONDAY (2 * USECS_PER_DAY)
 
-/* What bucket_start() remembers: the arguments that the span was made of */
+/* The cache of bucket_start(): the arguments that determine the span */
 typedef struct StartCache
 {
 	DpSpan span;
@@ -135,7 +134,7 @@ dp_span_divides(const DpSpan *fine, const DpSpan *coarse)
 		   !pg_sub_s64_overflow(coarse->origin, fine->origin, &apart) && apart % fine->step == 0;
 }
 
-/* What the zone's clock is ahead of UTC, in microseconds. */
+/* The offset of the zone's clock from UTC, in microseconds. */
 static int64
 zone_offset(const DpZone *zone, TimestampTz t)
 {

@@ -44,15 +44,14 @@ extern void dp_span_init(DpSpan *span, const Interval *width, const TimestampTz 
 						 const char *zone, uint32 zonelen);
 
 /*
- * The beginning of the span that the time lies in, and, if next is not NULL,
- * of the one after it.  Raises DATETIME_VALUE_OUT_OF_RANGE where that is no
- * timestamp, and for a time that is infinite.
+ * The beginning of the span that contains the time and, if next is not NULL, of the one after it.
+ * Raises DATETIME_VALUE_OUT_OF_RANGE if that is not a valid timestamp, and for an infinite time.
  */
 extern TimestampTz dp_span_start(DpSpan *span, TimestampTz t, TimestampTz *next);
 
 /*
- * Whether every boundary of the coarse span is one of the fine span, so that
- * fine spans never straddle a coarse one.  May say no where the truth is yes.
+ * True if every boundary of the coarse span is one of the fine span, so that fine spans never cross
+ * a coarse boundary.  May return false although it is true.
  */
 extern bool dp_span_divides(const DpSpan *fine, const DpSpan *coarse);
 

@@ -9,15 +9,14 @@
  *	 "columns": [{"name": "temperature", "type": "float8", "values": [40.1, null, ...],
  *				  "missing": [2]}, ...]}
  *
- * Timeless buckets have "count": 60 in place of the times, positional ones have
- * no names.  A value that is not there is null; "missing" lists the rows of
- * those that are not even NULL, and "nulls", in columns of BSON values, which
- * have a null of their own, those that are.  Numbers are numbers, numerics,
- * dates, times, uuids, bytes (in hex) and texts are strings, BSON values and
- * documents stand for themselves.
+ * Timeless buckets have "count": 60 instead of the times, positional ones have no names.  A missing
+ * value is null; "missing" lists the rows of those that are not even NULL, and "nulls" those that
+ * are NULL, in columns of BSON values, which have their own null.  Numbers are numbers; numerics,
+ * dates, times, uuids, bytes (in hex) and texts are strings; BSON values and documents are written
+ * unchanged.
  *
- * The binary form is the bytes as they are on disk.  Buckets are equal if these
- * are: packing the same rows always gives the same bytes.
+ * The binary form is the bytes on disk.  Buckets with the same bytes are equal: packing the same
+ * rows always produces the same bytes.
  */
 #include "postgres.h"
 
@@ -602,9 +601,7 @@ double_of_value(const DpValue *v)
 	return dp_get_double(v->data);
 }
 
-/*
- * The datum of a kind that a value in the text stands for.
- */
+/* The datum of a kind for a value in the text. */
 static Datum
 read_datum(DpPackedKind kind, const DpValue *v)
 {

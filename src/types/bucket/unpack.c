@@ -1,10 +1,9 @@
 /*
  * unpack.c
- *		The measurements of a bucket as rows: bucket_unpack() and
- *		bucket_to_recordset().
+ *		The measurements of a bucket as rows: bucket_unpack() and bucket_to_recordset().
  *
- * All of them return one row a call, so that a LIMIT in the select list stops
- * them; the columns that are wanted are decoded at the first call.
+ * All functions return one row per call, so that a LIMIT in the select list stops them; the first
+ * call decodes the needed columns.
  */
 #include "postgres.h"
 
@@ -184,11 +183,10 @@ dp_bucket_to_recordset(PG_FUNCTION_ARGS)
 }
 
 /*
- * Decodes what the columns of the result ask for.  A column takes the field of
- * its name.  The first column of a type of times that is the name of no field
- * takes the times; in a bucket whose columns have no names, the others take
- * these in their order.  Of a bucket of documents, the first bson column that
- * is the name of no field takes the documents.
+ * Decodes what the columns of the result need.  A column takes the field of its name.  The first
+ * column of a time type without a field of its name takes the times; in a bucket whose columns have
+ * no names, the others take these in order.  Of a bucket of documents, the first bson column
+ * without a field of its name takes the documents.
  */
 static UnpackRows *
 rows_start(FunctionCallInfo fcinfo, TupleDesc desc)

@@ -135,7 +135,7 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
-		/* what is no fault of the bucket goes on: cancellation, memory, limits of the stack */
+		/* errors other than bad bytes are raised: cancellation, memory, stack limits */
 		class = ERRCODE_TO_CATEGORY(error->sqlerrcode);
 		if (class == ERRCODE_OPERATOR_INTERVENTION || class == ERRCODE_INSUFFICIENT_RESOURCES ||
 			class == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
@@ -151,9 +151,7 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 	return fault;
 }
 
-/*
- * Reads everything, packs it again and compares what the headers say.
- */
+/* Reads everything, packs it again and compares the headers. */
 void
 dp_bucket_validate(const uint8 *bytes, Size size)
 {

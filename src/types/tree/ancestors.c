@@ -1,11 +1,11 @@
 /*
  * ancestors.c
- *		Lists of ancestors as they stand in arrays and in documents: what two of
- *		them have in common, and whether a node is in one.
+ *		Lists of ancestors in arrays and in documents: their common part, and whether a node is
+ *		in one.
  *
- * A list may begin with the root or end with it.  Which of the two need not be
- * said: two lists of one tree that have anything in common have the root in
- * common, and if they have the other end in common as well, they are the same.
+ * A list may begin with the root or end with it.  The functions need not know which: two lists of
+ * one tree with a common ancestor have the root in common, and if they have the other end in common
+ * as well, they are the same.
  */
 #include "postgres.h"
 
@@ -43,9 +43,8 @@ static bool is_list(const DpValue *v);
 /* ---------------------------------------------------------------- arrays */
 
 /*
- * tree_common(anycompatiblearray, anycompatiblearray) -> anycompatiblearray:
- * the ancestors that both lists have, in their order; empty if there are none.
- * Raises ARRAY_SUBSCRIPT_ERROR for an array of several dimensions.
+ * tree_common(anycompatiblearray, anycompatiblearray) -> anycompatiblearray: the common ancestors,
+ * in order; empty without any.  Raises ARRAY_SUBSCRIPT_ERROR for an array of several dimensions.
  */
 DP_FUNCTION(dp_tree_common);
 Datum
@@ -63,8 +62,8 @@ dp_tree_common(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_lca(anycompatiblearray, anycompatiblearray) -> anycompatible: the lowest
- * of them; NULL if there is none
+ * tree_lca(anycompatiblearray, anycompatiblearray) -> anycompatible: the lowest of them; NULL
+ * without any
  */
 DP_FUNCTION(dp_tree_lca);
 Datum

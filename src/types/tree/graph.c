@@ -1,11 +1,9 @@
 /*
  * graph.c
- *		graph_lookup() and graph_shortest_path(): walks through documents that
- *		lead to each other, breadth first.
+ *		graph_lookup() and graph_shortest_path(): breadth-first walks through linked documents.
  *
- * Each node is looked up once, when it is first reached, so circles end and
- * what is found first is found on a shortest way.  Null and undefined connect
- * nothing.
+ * Each node is searched once, when it is first reached, so cycles end and each node is found on a
+ * shortest path.  Null and undefined connect nothing.
  */
 #include "postgres.h"
 
@@ -37,7 +35,7 @@ typedef struct Walk
 {
 	DpGraph *g;
 	int64 max_depth; /* of documents */
-	int64 depth;     /* of the nodes that are looked up */
+	int64 depth;     /* of the nodes that are searched */
 	NodeList level;
 	NodeList next;
 	/* graph_lookup */
@@ -51,7 +49,7 @@ typedef struct Walk
 	int nvalues;
 } Walk;
 
-/* What is between the nodes of the path that was found */
+/* The documents between the nodes of the path that was found */
 typedef struct Steps
 {
 	DpGraph *g;
@@ -132,7 +130,7 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	walk.max_depth = depth_argument(fcinfo, 5);
-	/* nodes are one deeper than the documents that lead to them */
+	/* nodes are one level deeper than the documents that link to them */
 	if (walk.max_depth < PG_INT32_MAX)
 		walk.max_depth--;
 	walk.g = begin(fcinfo, 3, 6);
@@ -249,7 +247,7 @@ path_argument(FunctionCallInfo fcinfo, int argno)
 	return dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 }
 
-/* How deep to go: what max_depth says, or as far as depths are counted. */
+/* The depth limit: max_depth, or the greatest depth that can be counted. */
 static int64
 depth_argument(FunctionCallInfo fcinfo, int argno)
 {
@@ -344,8 +342,8 @@ walk_on(Walk *walk, DpGraphVisit visit)
 }
 
 /*
- * DpGraphVisit: returns the row, if it has a node of this level and was not
- * met before, and reaches the nodes that it leads to.
+ * DpGraphVisit: returns the row, if it has a node of this level and was not visited before, and
+ * reaches the nodes to which it links.
  */
 static void
 visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphNode *node,
@@ -375,12 +373,12 @@ visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphN
 	}
 	if (walk->result != NULL)
 		put_row(walk, doc, key, key_is_null);
-	/* the last nodes are of no use to graph_lookup */
+	/* graph_lookup does not need the last nodes */
 	if (walk->result == NULL || walk->depth < walk->max_depth)
 		dp_path_each(whole.data, whole.len, g->connect_from, visit_from, walk);
 }
 
-/* DpPathVisit: looks for a node of this level among the values at connect_to. */
+/* DpPathVisit: searches a node of this level among the values at connect_to. */
 static bool
 visit_to(const DpValue *value, void *arg)
 {
@@ -483,7 +481,7 @@ visit_step_from(const DpValue *value, void *arg)
 	return !steps->found;
 }
 
-/* Takes the row for a node of the path if it leads on to the next, and there is none yet. */
+/* Takes the row for a node of the path if it links to the next, and there is none yet. */
 static void
 take_step(Steps *steps, DpGraphNode *node)
 {

@@ -1,11 +1,11 @@
 /*
  * graph.h
- *		Walking through documents that lead to each other: the nodes that are
- *		known and where rows come from.  For the files graph*.c only.
+ *		Walks through linked documents: the known nodes and the sources of rows. For the files
+ *		graph*.c only.
  *
- * A node is a value.  Documents are edges: a document leads from each value at
- * its path connect_to (where the search meets it) to each value at its path
- * connect_from (where the search goes on).
+ * A node is a value.  Documents are edges: a document connects each value at its path connect_to
+ * (where the search enters it) with each value at its path connect_from (where the search
+ * continues).
  */
 #ifndef DP_TYPES_TREE_GRAPH_H
 #define DP_TYPES_TREE_GRAPH_H
@@ -19,7 +19,7 @@
 
 typedef struct DpGraphRow DpGraphRow;
 
-/* A row that a node leads to, in a table that was read whole */
+/* A row that links to a node, in a table that was read completely */
 typedef struct DpGraphLink
 {
 	DpGraphRow *row;
@@ -28,9 +28,9 @@ typedef struct DpGraphLink
 
 typedef struct DpGraphNode
 {
-	struct DpGraphNode *from; /* where the search came from; NULL: it began here */
+	struct DpGraphNode *from; /* the previous node; NULL: the search began here */
 	DpGraphLink *links;
-	int32 depth;                       /* -1: not yet reached */
+	int32 depth;                       /* -1: not reached */
 	char value[FLEXIBLE_ARRAY_MEMBER]; /* a bson_value with a header of four bytes */
 } DpGraphNode;
 
@@ -46,7 +46,7 @@ typedef struct DpGraphSlot
 /* How rows are found */
 typedef enum DpGraphAccess
 {
-	DP_GRAPH_BY_VALUE,  /* a btree index has what connect_to leads to */
+	DP_GRAPH_BY_VALUE,  /* a btree index contains the values at connect_to */
 	DP_GRAPH_BY_FILTER, /* an index serves filters on it */
 	DP_GRAPH_HASHED,    /* the relation was read and is in memory or in a file */
 	DP_GRAPH_SCANNED    /* it is too large for that: it is read once a level */
@@ -55,17 +55,16 @@ typedef enum DpGraphAccess
 typedef struct DpGraph DpGraph;
 
 /*
- * Is called for rows that may have one of the nodes that are looked up at
- * connect_to.  node is the one through which the row was found, or NULL if
- * that is not known; then seen is NULL as well.  *seen is false when the row is
- * met for the first time, and stays as it is set.
+ * Called for rows that may have one of the searched nodes at connect_to.  node is the one through
+ * which the row was found, or NULL if that is unknown; then seen is NULL as well.  *seen is false
+ * when the row is visited for the first time, and keeps its value.
  */
 typedef void (*DpGraphVisit)(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
 							 DpGraphNode *node, bool *seen, void *arg);
 
 struct DpGraph
 {
-	/* what is asked */
+	/* the arguments */
 	Oid relid;
 	DpPath *connect_from;
 	DpPath *connect_to;
@@ -89,7 +88,7 @@ struct DpGraph
 	bool has_arrays;         /* BY_VALUE: rows with arrays there are hashed */
 	bool is_table;           /* rows have a tableoid and a ctid */
 	BufFile *file;           /* HASHED: documents beyond the limit */
-	HTAB *seen;              /* rows that can be met again */
+	HTAB *seen;              /* rows that may be visited again */
 	unsigned char rowid[16]; /* of the row that is visited, if not hashed */
 };
 
@@ -104,15 +103,15 @@ extern void dp_graph_account(DpGraph *g, Size size);
  */
 extern DpGraphNode *dp_graph_node(DpGraph *g, const DpValue *value, bool make);
 
-/* Whether the row that is visited was met before; notes that it was met. */
+/* True if the visited row was visited before; records the visit. */
 extern bool dp_graph_met(DpGraph *g);
 
-/* The values that the nodes stand for: where they differ from null and undefined. */
+/* True for values other than null and undefined, which can be nodes. */
 extern bool dp_graph_connects(const DpValue *value);
 
 /* graph_source.c: both inside SPI_connect() */
 
-/* Chooses how rows are found.  start has the nodes that will be looked up first. */
+/* Chooses how rows are found.  start has the first nodes to search. */
 extern void dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart);
 
 /* Visits the rows that lead on from nodes. */

@@ -1,16 +1,15 @@
 /*
  * graph_source.c
- *		Where the rows of a walk through a graph come from.
+ *		The rows of a walk through a graph.
  *
- * If an index serves connect_to, the nodes of a level are looked up in batches:
- * one statement with an array of values.  A btree of (doc -> connect_to) has
- * arrays as values, which such a statement does not find; rows with arrays are
- * read beforehand and hashed.  Without an index the relation is read once and
- * hashed by the values at connect_to; documents that do not fit into memory
- * wait in a temporary file.  If not even the values fit, the relation is read
- * once for each level of the search.
+ * If an index can be used for connect_to, the nodes of a level are searched in batches: one
+ * statement with an array of values.  A btree of (doc -> connect_to) contains arrays as values,
+ * which such a statement does not find; rows with arrays are read first and hashed.  Without an
+ * index the relation is read once and hashed by the values at connect_to; documents that do not fit
+ * into memory go to a temporary file.  If not even the values fit, the relation is read once for
+ * each level of the search.
  *
- * All statements run as the caller and see what the calling statement sees.
+ * All statements run as the caller and use the snapshot of the calling statement.
  */
 #include "postgres.h"
 
@@ -33,10 +32,10 @@
 #include "mql/collection_calls.h"
 #include "types/tree/graph.h"
 
-/* Nodes that are looked up by one statement */
+/* Nodes that one statement searches */
 #define BATCH 4000
 
-/* Nodes that the planner is shown to tell whether an index serves */
+/* Nodes in the statement with which the planner decides about an index */
 #define SAMPLE 10
 #define SAMPLE_BYTES 1024 /* larger values are not written into the text of a query */
 

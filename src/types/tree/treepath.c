@@ -1,7 +1,7 @@
 /*
  * treepath.c
- *		The type treepath in SQL: input and output, casts, and the functions
- *		that take paths apart and put them together.
+ *		The type treepath in SQL: input and output, casts, and the functions that split and
+ *		combine paths.
  */
 #include "postgres.h"
 
@@ -553,8 +553,8 @@ dp_treepath_subpath(PG_FUNCTION_ARGS)
 }
 
 /*
- * treepath_lca(treepath, treepath) -> treepath: the lowest path that both are
- * or lie below; NULL if they have no root in common
+ * treepath_lca(treepath, treepath) -> treepath: the lowest common ancestor or self; NULL without a
+ * common root
  */
 DP_FUNCTION(dp_treepath_lca);
 Datum
@@ -628,8 +628,8 @@ dp_treepath_ancestors(PG_FUNCTION_ARGS)
 }
 
 /*
- * treepath_prefixes(treepath) -> treepath[]: the empty path, the ancestors and
- * the path itself; what "@> path" is looked up as
+ * treepath_prefixes(treepath) -> treepath[]: the empty path, the ancestors and the path itself; the
+ * search values for "@> path"
  */
 DP_FUNCTION(dp_treepath_prefixes);
 Datum
@@ -654,8 +654,8 @@ dp_treepath_prefixes(PG_FUNCTION_ARGS)
 }
 
 /*
- * treepath_last(treepath) -> treepath: the greatest path that is this one or
- * lies below it, which ends in MaxKey
+ * treepath_last(treepath) -> treepath: the greatest path that equals this one or is below it, which
+ * ends in MaxKey
  */
 DP_FUNCTION(dp_treepath_last_below);
 Datum

@@ -72,7 +72,7 @@ extern void dp_treepath_append_string(DpTreepathBuilder *b, const char *id, uint
 extern void dp_treepath_append_objectid(DpTreepathBuilder *b, const uint8 *id);
 extern void dp_treepath_append_uuid(DpTreepathBuilder *b, const uint8 *id);
 
-/* Bytes of ids that stand in another path. */
+/* Bytes of ids from another path. */
 extern void dp_treepath_append_ids(DpTreepathBuilder *b, const uint8 *ids, uint32 size);
 
 /* MaxKey, unless it is there already: the greatest path below the one so far. */
@@ -114,10 +114,7 @@ extern int dp_treepath_count(const uint8 *ids, uint32 size);
 /* Where the last id begins.  There must be one. */
 extern const uint8 *dp_treepath_last(const uint8 *ids, uint32 size);
 
-/*
- * The bytes that two paths have in common, as far as whole ids go; *count becomes the number of
- * ids.
- */
+/* The bytes that two paths have in common, in whole ids; sets *count to the number of ids. */
 extern uint32
 dp_treepath_common(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, int *count);
 

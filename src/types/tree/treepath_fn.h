@@ -1,6 +1,6 @@
 /*
  * treepath_fn.h
- *		Ids of paths that SQL hands over.  For the files treepath*.c only.
+ *		Ids of paths as SQL arguments. For the files treepath*.c only.
  */
 #ifndef DP_TYPES_TREE_TREEPATH_FN_H
 #define DP_TYPES_TREE_TREEPATH_FN_H

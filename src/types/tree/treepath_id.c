@@ -362,9 +362,7 @@ corrupted(void)
 					errdetail("An id in it is not terminated or has an unknown kind.")));
 }
 
-/*
- * The size of the id at p, or 0 if it does not end before end or is none.
- */
+/* The size of the id at p, or 0 if it does not end before end or is invalid. */
 static uint32
 id_size(const uint8 *p, const uint8 *end)
 {

@@ -161,9 +161,7 @@ dp_treepath_sortsupport(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- above, below, in */
 
-/*
- * a @> b: whether b is a or lies below it
- */
+/* a @> b: whether b equals a or is below it */
 DP_FUNCTION(dp_treepath_is_above);
 Datum
 dp_treepath_is_above(PG_FUNCTION_ARGS)
@@ -175,9 +173,7 @@ dp_treepath_is_above(PG_FUNCTION_ARGS)
 									  DP_TREEPATH_SIZE(b)));
 }
 
-/*
- * a <@ b: whether a is b or lies below it
- */
+/* a <@ b: whether a equals b or is below it */
 DP_FUNCTION(dp_treepath_is_below);
 Datum
 dp_treepath_is_below(PG_FUNCTION_ARGS)

@@ -1,12 +1,12 @@
 /*
  * treepath_plan.c
- *		What the planner is told about paths: which ranges of a btree answer
- *		"below" and "above", and how many rows that are.
+ *		Planner support for paths: btree ranges for "below" and "above", and the estimated
+ *		number of rows.
  *
  *		path <@ x		path >= x AND path <= treepath_last(x)
  *		path @> x		path = ANY (treepath_prefixes(x))
  *
- * Both are exact.  x may be anything that is known when the scan begins.
+ * Both are exact.  x may be any expression that is known when the scan begins.
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@
 #include "bson/catalog.h"
 #include "types/tree/treepath.h"
 
-/* Where nothing is known: about so many rows lie below a path, or above it */
+/* Default: the share of rows below or above a path */
 #define DEFAULT_BELOW 0.005
 #define DEFAULT_ABOVE 0.001
 
@@ -143,7 +143,7 @@ dp_treepath_above_support(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(support((Node *) PG_GETARG_POINTER(0), false));
 }
 
-/* What core's estimator for a comparison says. */
+/* The estimate of core's estimator for a comparison. */
 static double
 comparison_estimate(PlannerInfo *root, PGFunction estimator, Oid operator, Node * variable,
 					Datum bound, Oid type, int varRelid)
@@ -186,7 +186,7 @@ below_estimate(PlannerInfo *root, VariableStatData *variable, Node *node, Const 
 	if (HeapTupleIsValid(variable->statsTuple))
 		ge += ((Form_pg_statistic) GETSTRUCT(variable->statsTuple))->stanullfrac;
 
-	/* a bin of the histogram is the least that it can tell: a part of one is likely */
+	/* a histogram bin is the finest resolution: assume a part of one */
 	least =
 		variable->rel != NULL && variable->rel->tuples > 0 ? 1.0 / variable->rel->tuples : 1e-10;
 	return Max(ge + le - 1.0, Min(least * 10, DEFAULT_BELOW));
