@@ -55,7 +55,7 @@ dp_approximation_init(void)
 {
 	DefineCustomIntVariable("docpatterns.approximation_seed",
 							"Makes what approximation_add() draws in this session repeatable.",
-							"With 0 nobody can foresee it.", &seed_setting, 0, 0, INT_MAX,
+							"With 0 it is unpredictable.", &seed_setting, 0, 0, INT_MAX,
 							PGC_USERSET, 0, NULL, seed_assign, NULL);
 }
 

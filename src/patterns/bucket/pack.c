@@ -70,7 +70,7 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, 
 				 int nfresh)
 {
 	DpBucketRel *rel = store->rel;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket settle",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket merge",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpBucketReader *reader = dp_bucket_store_reader(store);

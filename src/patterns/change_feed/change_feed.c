@@ -589,7 +589,7 @@ renumber(DpChangeFeed *f, const Change *change, int64 since)
 		Oid types[5] = { INT8OID, INT8OID, INT8OID, dp_types()->bson_value, REGCLASSOID };
 
 		initStringInfo(&sql);
-		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
+		appendStringInfoString(&sql, "WITH removed AS (DELETE FROM ");
 		dp_sql_table(&sql, f->side);
 		appendStringInfoString(
 			&sql,
@@ -604,7 +604,7 @@ renumber(DpChangeFeed *f, const Change *change, int64 since)
 			&sql,
 			" (number, transaction, command, at, operation, key, document, paths) "
 			"SELECT pg_catalog.nextval($5), q.transaction, q.command, q.at, q.operation, q.key, q.document, q.paths "
-			"FROM (SELECT * FROM gone ORDER BY number) AS q");
+			"FROM (SELECT * FROM removed ORDER BY number) AS q");
 		plan = dp_plan_make(f->decl, &plan_renumber, sql.data, 5, types);
 	}
 	values[0] = Int64GetDatum(since);

@@ -271,7 +271,7 @@ check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValu
 	DpAccumulation *g = dp_accumulation_make(c->acc);
 	DpValue target = dp_value_of_document(doc);
 	struct varlena *right;
-	bool told = false;
+	bool reported = false;
 	int i;
 
 	(void) dp_computed_scan(c, g, link, false);
@@ -291,9 +291,9 @@ check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValu
 			continue;
 		violation(rsinfo, key, link, psprintf("field \"%s\"", name), &expected,
 				  has ? &found : NULL);
-		told = true;
+		reported = true;
 	}
-	if (!told)
+	if (!reported)
 		violation(rsinfo, key, link, "state of the fields", NULL, NULL);
 }
 

@@ -286,7 +286,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		return doc;
 	if (dp_held_lost(d->decl, doc, result, NIL) != NULL)
 	{
-		struct varlena *anew = NULL;
+		struct varlena *updated = NULL;
 
 		/* a total from before the declaration is kept; a correct one is ours from now on */
 		if (!whole && !group->locked)
@@ -300,10 +300,10 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			g = dp_accumulation_make(c->acc);
 			dp_derive_reading(group);
 			dp_computed_scan(c, g, &group->key, true);
-			anew = dp_accumulation_write(g, &target);
+			updated = dp_accumulation_write(g, &target);
 			dp_accumulation_free(g);
 		}
-		if (whole || (anew != NULL && dp_held_lost(d->decl, result, anew, NIL) != NULL))
+		if (whole || (updated != NULL && dp_held_lost(d->decl, result, updated, NIL) != NULL))
 			return doc;
 	}
 	return result;

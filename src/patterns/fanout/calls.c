@@ -310,16 +310,16 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 }
 
 /* Creates walls for the followers of an author that have none. */
-typedef struct Settle
+typedef struct Followers
 {
 	DpDerive *run;
 	DpDerivation *d;
-} Settle;
+} Followers;
 
 static void
-settle_visit(void *arg, const DpValue *value)
+follower_visit(void *arg, const DpValue *value)
 {
-	Settle *s = arg;
+	Followers *s = arg;
 
 	dp_fanout_wall(dp_derive_group(s->run, s->d, value))->only_missing = true;
 }
@@ -331,13 +331,13 @@ dp_fanout_settle(DpDecl *decl, const DpKey *key)
 	DpFanout *f = dp_fanout(decl);
 	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
 	DpFanoutEntry entry;
-	Settle s;
+	Followers s;
 
 	if (f->followers == NULL || !OidIsValid(f->derivation->target) ||
 		!dp_fanout_post(f, &value, &entry))
 		return false;
 	s.d = f->derivation;
 	s.run = dp_derive_begin();
-	(void) dp_fanout_followers(f, &entry.author, 0, settle_visit, &s);
+	(void) dp_fanout_followers(f, &entry.author, 0, follower_visit, &s);
 	return dp_derive_end(s.run, true) > 0;
 }

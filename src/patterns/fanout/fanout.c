@@ -365,7 +365,7 @@ fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	List *merged = NIL;
 	struct varlena *result;
 
-	if (wall->gone && !group->recompute)
+	if (wall->unfollowed && !group->recompute)
 		return NULL;
 	if (!group->recompute)
 	{

@@ -70,9 +70,9 @@ typedef struct DpFanout
 {
 	DpDerivation *derivation;
 	char *follow_pair;
-	Oid follows; /* the table of followers, InvalidOid if it is gone */
+	Oid follows; /* the table of followers, InvalidOid if it is missing */
 	DpSource *posts;
-	DpSource *followers; /* NULL if the table is gone */
+	DpSource *followers; /* NULL if the table is missing */
 	DpPath *author;      /* in posts */
 	DpPath *follower;    /* in follows */
 	DpPath *followee;
@@ -134,7 +134,7 @@ typedef struct DpFanoutWall
 {
 	List *batches;     /* DpFanoutBatch * */
 	List *stands;      /* DpFanoutStand * */
-	bool gone;         /* the reader follows no author any more */
+	bool unfollowed;   /* the reader follows no author any more */
 	bool only_missing; /* create the wall if it is missing */
 } DpFanoutWall;
 

@@ -181,8 +181,8 @@ author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
 				  !follows    ? FANOUT_NONE
 				  : celebrity ? FANOUT_MERGED
 							  : FANOUT_FANNED);
-		if (!follows && !dp_fanout_wall(reader)->gone)
-			dp_fanout_wall(reader)->gone = !dp_fanout_follows_any(f, &reader->key);
+		if (!follows && !dp_fanout_wall(reader)->unfollowed)
+			dp_fanout_wall(reader)->unfollowed = !dp_fanout_follows_any(f, &reader->key);
 	}
 	if (nested || (now - author->delta > f->threshold) != celebrity)
 	{

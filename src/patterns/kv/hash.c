@@ -184,7 +184,7 @@ dp_kv_hdel(PG_FUNCTION_ARGS)
 	Datum *fields;
 	int n;
 	int i;
-	int64 gone = 0;
+	int64 removed = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_DELETE);
 	n = dp_kv_texts(fcinfo, 2, &fields);
@@ -196,17 +196,17 @@ dp_kv_hdel(PG_FUNCTION_ARGS)
 			{
 				if (dp_kv_delete(&call, KV_HASHES, true))
 				{
-					gone++;
+					removed++;
 					break;
 				}
 				dp_kv_refresh(&call);
 			}
 		}
-		if (gone > 0)
+		if (removed > 0)
 			dp_kv_key_emptied(&call, KV_HASHES);
 	}
 	dp_kv_end(&call);
-	PG_RETURN_INT64(gone);
+	PG_RETURN_INT64(removed);
 }
 
 /*

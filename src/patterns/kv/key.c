@@ -440,7 +440,7 @@ dp_kv_del(PG_FUNCTION_ARGS)
 	Datum *keys;
 	int n;
 	int i;
-	int64 gone = 0;
+	int64 removed = 0;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -461,11 +461,11 @@ dp_kv_del(PG_FUNCTION_ARGS)
 			continue;
 		check_kept(&call, &row);
 		if (!expired(&call, &row) && has_members(&call, row.table, call.snapshot))
-			gone++;
+			removed++;
 		kv_key_remove(&call, row.table);
 	}
 	dp_kv_end(&call);
-	PG_RETURN_INT64(gone);
+	PG_RETURN_INT64(removed);
 }
 
 /*
@@ -478,7 +478,7 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 {
 	DpKvCall call;
 	KeyRow row;
-	bool gone = false;
+	bool removed = false;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_DELETE);
 	if (dp_kv_lock(&call, true, false, NULL))
@@ -489,11 +489,11 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 			(expired(&call, &row) || !has_members(&call, row.table, call.snapshot)))
 		{
 			kv_key_remove(&call, row.table);
-			gone = true;
+			removed = true;
 		}
 	}
 	dp_kv_end(&call);
-	PG_RETURN_BOOL(gone);
+	PG_RETURN_BOOL(removed);
 }
 
 /* Sets or clears the expiry of a key. Returns whether the key exists (clear: and had an expiry). */

@@ -120,7 +120,7 @@ dp_kv_srem(PG_FUNCTION_ARGS)
 	Datum *members;
 	int n;
 	int i;
-	int64 gone = 0;
+	int64 removed = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_DELETE);
 	n = dp_kv_values(fcinfo, 2, &members);
@@ -132,17 +132,17 @@ dp_kv_srem(PG_FUNCTION_ARGS)
 			{
 				if (dp_kv_delete(&call, KV_SETS, true))
 				{
-					gone++;
+					removed++;
 					break;
 				}
 				dp_kv_refresh(&call);
 			}
 		}
-		if (gone > 0)
+		if (removed > 0)
 			dp_kv_key_emptied(&call, KV_SETS);
 	}
 	dp_kv_end(&call);
-	PG_RETURN_INT64(gone);
+	PG_RETURN_INT64(removed);
 }
 
 /*

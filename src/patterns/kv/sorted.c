@@ -350,7 +350,7 @@ dp_kv_zrem(PG_FUNCTION_ARGS)
 	Datum *members;
 	int n;
 	int i;
-	int64 gone = 0;
+	int64 removed = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_DELETE);
 	n = dp_kv_values(fcinfo, 2, &members);
@@ -359,13 +359,13 @@ dp_kv_zrem(PG_FUNCTION_ARGS)
 		for (i = 0; i < n; i++)
 		{
 			if (dp_kv_zset_remove(&call, members[i]))
-				gone++;
+				removed++;
 		}
-		if (gone > 0)
+		if (removed > 0)
 			dp_kv_key_emptied(&call, KV_SCORES);
 	}
 	dp_kv_end(&call);
-	PG_RETURN_INT64(gone);
+	PG_RETURN_INT64(removed);
 }
 
 /*

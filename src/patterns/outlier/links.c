@@ -40,9 +40,9 @@
 #define EQUAL " FROM {relation} WHERE " LINKED " AND {own}bson_unset({name}, VARIADIC $2){own =}$3"
 
 #define TAKE(direction)                                                                            \
-	"WITH gone AS (DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=)"                       \
+	"WITH removed AS (DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=)"                    \
 	" ANY (ARRAY(SELECT ctid FROM {relation} WHERE " LINKED " ORDER BY {path}" direction           \
-	" LIMIT $2)) RETURNING {name}) SELECT {name} FROM gone ORDER BY {path}"
+	" LIMIT $2)) RETURNING {name}) SELECT {name} FROM removed ORDER BY {path}"
 
 /* the link as dp_key_to_value() builds it */
 #define ORPHANS(function)                                                                          \

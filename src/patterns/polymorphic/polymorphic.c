@@ -67,8 +67,8 @@ static bool visit_item(const DpValue *item, bool is_item, const DpPolyPlace *pla
 static bool check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
 						const DpPolyPlace *place);
 static const DpPolyNames *find_name(const DpPolyNames *names, const char *name, uint32 len);
-static bool told(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
-				 const char *expected, const char *found);
+static bool report_error(ItemWalk *walk, const char *part, const DpPolyPlace *place,
+						 const char *rule, const char *expected, const char *found);
 static void report_schema(const char *path, const char *rule, const char *expected,
 						  const char *found, void *arg);
 static void note_error(const char *variant, const char *part, const char *path, const char *rule,
@@ -442,7 +442,7 @@ visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *ar
 	{
 		if (p->accept)
 			return true;
-		return told(walk, "by", place, "bsonType", "object", dp_type_name(item->type));
+		return report_error(walk, "by", place, "bsonType", "object", dp_type_name(item->type));
 	}
 	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name,
 							 p->field->steps[0].namelen, &kind);
@@ -452,10 +452,10 @@ visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *ar
 	{
 		DpPolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
 
-		ok = told(walk, "by", &here, "variant", "a declared variant",
-				  walk->report == NULL ? NULL
-				  : has_kind           ? shown_value(&kind)
-									   : "missing");
+		ok = report_error(walk, "by", &here, "variant", "a declared variant",
+						  walk->report == NULL ? NULL
+						  : has_kind           ? shown_value(&kind)
+											   : "missing");
 		if (!ok)
 			return false;
 	}
@@ -516,8 +516,8 @@ check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
 			continue;
 		if (below->refused)
 		{
-			if (!told(walk, "closed", &here, "closed", "no field of other variants",
-					  dp_type_name(field.value.type)))
+			if (!report_error(walk, "closed", &here, "closed", "no field of other variants",
+							  dp_type_name(field.value.type)))
 				return false;
 		}
 		else if (field.value.type == DP_TYPE_DOCUMENT)
@@ -561,8 +561,8 @@ find_name(const DpPolyNames *names, const char *name, uint32 len)
 
 /* Reports an error at a path. Returns whether to continue. */
 static bool
-told(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
-	 const char *expected, const char *found)
+report_error(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
+			 const char *expected, const char *found)
 {
 	StringInfoData path;
 

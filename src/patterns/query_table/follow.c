@@ -54,9 +54,9 @@ typedef struct Follow
 	DpWriter *w;
 	MemoryContext outer;   /* of the writer */
 	MemoryContext context; /* of rows; current while one is looked at */
-	Rows gone;             /* rows that go */
+	Rows removed;          /* rows to delete */
 	Rows kept;             /* rows to update in place */
-	Rows come;             /* rows to insert */
+	Rows added;            /* rows to insert */
 } Follow;
 
 /* A row of a statement inside of another one, or around it */
@@ -244,7 +244,7 @@ follow_rows(Follow *f)
 			}
 			/* insert after all deletions */
 			all = false;
-			f->come.n = f->come.size = 0;
+			f->added.n = f->added.size = 0;
 			follow_write(f);
 		}
 	}
@@ -255,7 +255,7 @@ follow_rows(Follow *f)
 	while (follow_next(f, &change))
 	{
 		follow_take(f, &change, true);
-		f->gone.n = f->kept.n = 0;
+		f->removed.n = f->kept.n = 0;
 		if (MemoryContextMemAllocated(f->context, true) > BATCH)
 			follow_write(f);
 	}
@@ -282,9 +282,9 @@ follow_take(Follow *f, const DpChange *change, bool take_come)
 		return;
 	}
 	if (had)
-		rows_add(&f->gone, &before);
+		rows_add(&f->removed, &before);
 	if (has && take_come)
-		rows_add(&f->come, &after);
+		rows_add(&f->added, &after);
 }
 
 /* Writes the collected changes and forgets them. */
@@ -294,26 +294,26 @@ follow_write(Follow *f)
 	DpQueryTable *q = f->q;
 	int i;
 
-	if (f->gone.n + f->kept.n + f->come.n > 0 && f->w == NULL)
+	if (f->removed.n + f->kept.n + f->added.n > 0 && f->w == NULL)
 		follow_open(f);
-	if (f->gone.n > 1)
-		qsort_arg(f->gone.images, f->gone.n, sizeof(DpQueryImage), dp_query_compare, q);
+	if (f->removed.n > 1)
+		qsort_arg(f->removed.images, f->removed.n, sizeof(DpQueryImage), dp_query_compare, q);
 	if (f->kept.n > 1)
 		qsort_arg(f->kept.images, f->kept.n, sizeof(DpQueryImage), dp_query_compare, q);
-	if (f->come.n > 1)
-		qsort_arg(f->come.images, f->come.n, sizeof(DpQueryImage), dp_query_compare, q);
+	if (f->added.n > 1)
+		qsort_arg(f->added.images, f->added.n, sizeof(DpQueryImage), dp_query_compare, q);
 
 	/* places of rows that were written more than once, or that have exchanged their keys */
-	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->gone, &f->come) ||
-		rows_meet(q, &f->gone, &f->kept) || rows_meet(q, &f->kept, &f->come))
+	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->removed, &f->added) ||
+		rows_meet(q, &f->removed, &f->kept) || rows_meet(q, &f->kept, &f->added))
 	{
 		follow_now(f);
-		f->gone.n = f->kept.n = f->come.n = 0;
+		f->removed.n = f->kept.n = f->added.n = 0;
 	}
-	for (i = 0; i < f->gone.n; i++)
+	for (i = 0; i < f->removed.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(void) dp_query_remove(q, f->w, &f->gone.images[i]);
+		(void) dp_query_remove(q, f->w, &f->removed.images[i]);
 	}
 	for (i = 0; i < f->kept.n; i++)
 	{
@@ -321,23 +321,23 @@ follow_write(Follow *f)
 		(void) dp_query_put(q, f->w, &f->kept.images[i]);
 	}
 	CHECK_FOR_INTERRUPTS();
-	if (f->come.n == 1)
-		dp_writer_insert_row(f->w, f->come.images[0].values, f->come.images[0].nulls);
-	else if (f->come.n > 1)
+	if (f->added.n == 1)
+		dp_writer_insert_row(f->w, f->added.images[0].values, f->added.images[0].nulls);
+	else if (f->added.n > 1)
 	{
-		Datum **values = palloc(sizeof(Datum *) * f->come.n);
-		bool **nulls = palloc(sizeof(bool *) * f->come.n);
+		Datum **values = palloc(sizeof(Datum *) * f->added.n);
+		bool **nulls = palloc(sizeof(bool *) * f->added.n);
 
-		for (i = 0; i < f->come.n; i++)
+		for (i = 0; i < f->added.n; i++)
 		{
-			values[i] = f->come.images[i].values;
-			nulls[i] = f->come.images[i].nulls;
+			values[i] = f->added.images[i].values;
+			nulls[i] = f->added.images[i].nulls;
 		}
-		dp_writer_insert_rows(f->w, values, nulls, f->come.n);
+		dp_writer_insert_rows(f->w, values, nulls, f->added.n);
 	}
-	memset(&f->gone, 0, sizeof(Rows));
+	memset(&f->removed, 0, sizeof(Rows));
 	memset(&f->kept, 0, sizeof(Rows));
-	memset(&f->come, 0, sizeof(Rows));
+	memset(&f->added, 0, sizeof(Rows));
 	MemoryContextReset(f->context);
 }
 
@@ -488,10 +488,10 @@ postponed_write(DpQueryTable *q, List *rows)
 static void
 follow_now(Follow *f)
 {
-	const Rows *rows[3] = { &f->gone, &f->kept, &f->come };
+	const Rows *rows[3] = { &f->removed, &f->kept, &f->added };
 	const Datum **keys =
 		MemoryContextAllocHuge(CurrentMemoryContext,
-							   sizeof(Datum *) * (f->gone.n + f->kept.n + f->come.n));
+							   sizeof(Datum *) * (f->removed.n + f->kept.n + f->added.n));
 	int n = 0;
 	int i;
 	int j;
@@ -508,7 +508,7 @@ follow_now(Follow *f)
 			keys[n++] = key;
 		}
 	}
-	rows_settle(f->q, f->w, &f->gone, keys, n);
+	rows_settle(f->q, f->w, &f->removed, keys, n);
 }
 
 /*
@@ -520,7 +520,7 @@ static void
 rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
 {
 	MemoryContext context =
-		AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns rows", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Rows now = { 0 };
 	int i;
@@ -629,7 +629,7 @@ follow_partitions(Follow *f)
 	DpChange change;
 	MemoryContext row =
 		AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
-	Rows *partitions = &f->come;
+	Rows *partitions = &f->added;
 	DpQueryImage only; /* the inserted row if nothing else happened */
 	bool one = false;
 	int n = 0;

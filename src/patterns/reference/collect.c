@@ -189,7 +189,7 @@ run_add_all(DpRefRun *run, const DpRefRun *more)
 		DpRefId *to = dp_ref_run_add(run, &from->id);
 
 		dp_ref_run_before(run, to, from->before);
-		to->gone |= from->gone;
+		to->removed |= from->removed;
 		to->appeared |= from->appeared;
 		if (from->becomes != NULL && to->becomes == NULL)
 		{

@@ -176,7 +176,7 @@ void
 dp_ref_truncated(DpReference *ref)
 {
 	DpRefRun *all = dp_ref_run_make();
-	DpRefRun *gone = dp_ref_run_make();
+	DpRefRun *removed = dp_ref_run_make();
 	SPIPlanPtr plan = dp_plan(ref->decl, &plan_all);
 	Portal portal;
 	DpActor self;
@@ -224,12 +224,12 @@ dp_ref_truncated(DpReference *ref)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (dp_ref_read(ref, &all->ids[i]->id, DP_REF_READ) == NULL)
-			dp_ref_run_add(gone, &all->ids[i]->id)->gone = true;
+			dp_ref_run_add(removed, &all->ids[i]->id)->removed = true;
 	}
 	dp_ref_run_free(all);
-	if (gone->n > 0)
-		dp_ref_pass(ref, gone);
-	dp_ref_run_free(gone);
+	if (removed->n > 0)
+		dp_ref_pass(ref, removed);
+	dp_ref_run_free(removed);
 }
 
 /* Open the target. */
@@ -598,7 +598,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 					differs = true;
 			}
 		}
-		else if (id->gone)
+		else if (id->removed)
 		{
 			p->must = true;
 			dp_writer_leave(p->w, false);

@@ -164,7 +164,7 @@ typedef struct DpRefId
 	DpValue id;
 	uint64 hash;
 	bool read;               /* target: extract is the one that was read */
-	bool gone;               /* source: the row was deleted or has another key */
+	bool removed;            /* source: the row was deleted or has another key */
 	bool appeared;           /* source: there is a new row */
 	DpValue *becomes;        /* source: the key that the row has now */
 	struct varlena *extract; /* NULL: there is no source with this id */

@@ -219,7 +219,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			dp_ref_run_add(run, &id)->appeared = true;
 		else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			dp_ref_run_add(run, &id)->gone = true;
+			dp_ref_run_add(run, &id)->removed = true;
 		else
 		{
 			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
@@ -230,7 +230,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 				DpRefId *entry = dp_ref_run_add(run, &id);
 				DpRefId *other;
 
-				entry->gone = true;
+				entry->removed = true;
 				entry->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
 				other = dp_ref_run_add(run, &now);
 				other->appeared = true;
@@ -357,8 +357,8 @@ source_changed(DpReference *ref, DpRefRun *run)
 		}
 		else if (extract == NULL)
 		{
-			if (id->gone && ref->on_delete != DP_REF_KEEP)
-				dp_ref_run_add(pass, &id->id)->gone = true;
+			if (id->removed && ref->on_delete != DP_REF_KEEP)
+				dp_ref_run_add(pass, &id->id)->removed = true;
 		}
 		else if (ref->deferred && !id->appeared)
 		{
@@ -424,5 +424,5 @@ dp_ref_missing(DpReference *ref, const DpValue *id)
 					errdetail("Its field \"%s\" contains %s, which is not a key of table %s.",
 							  field.data, dp_value_to_message(id),
 							  ref->source != NULL ? dp_relation_name(ref->source->relid)
-												  : "that is gone")));
+												  : "(dropped)")));
 }

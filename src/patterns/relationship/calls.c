@@ -80,9 +80,9 @@ dp_relationship_settle(PG_FUNCTION_ARGS)
 
 			if (only_missing)
 			{
-				DpValue gone = id;
+				DpValue missing = id;
 
-				if (dp_relationship_row(r, 1 - side, &gone) != NULL)
+				if (dp_relationship_row(r, 1 - side, &missing) != NULL)
 					continue;
 				edge.side = 1 - side;
 				edge.to = key;

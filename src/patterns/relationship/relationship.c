@@ -691,10 +691,10 @@ dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 	}
 	if (r->missing_error && dp_relationship_row(r, 1 - edge.side, &edge.to) == NULL)
 	{
-		DpValue gone = edge.to;
+		DpValue missing = edge.to;
 
 		edge.to = edge.from;
-		edge.from = gone;
+		edge.from = missing;
 		edge.side = 1 - edge.side;
 		edge.sign = DP_EDGE_DELETED;
 	}

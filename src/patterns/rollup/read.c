@@ -33,7 +33,7 @@ typedef struct Visit
 	DpRollup *r;
 	DpAccumulation *g;
 	DpDerive *run;
-	bool anew;
+	bool recompute;
 	bool whole; /* all documents of the lower level had their state */
 	ReturnSetInfo *rsinfo;
 } Visit;
@@ -69,7 +69,7 @@ dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, 
 	return dp_source_each(r->source, r->derivation->decl, plan, params, latest, false, visit, arg);
 }
 
-/* ---------------------------------------------------------------- computing anew */
+/* ---------------------------------------------------------------- recomputing */
 
 DpAccumulation *
 dp_rollup_evaluate(DpRollup *r, DpGroup *group)
@@ -309,11 +309,11 @@ dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node)
 }
 
 void
-dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew)
+dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool recompute)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan;
-	Visit visit = { .r = r, .run = run, .anew = anew };
+	Visit visit = { .r = r, .run = run, .recompute = recompute };
 
 	SPI_connect();
 	plan = dp_plan(decl, &r->plan_all);
@@ -339,7 +339,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	TimestampTz t;
 	int i;
 
-	if (!visit->anew)
+	if (!visit->recompute)
 	{
 		r->derivation->methods->take(r->derivation, visit->run, row, 1);
 		return true;
@@ -378,7 +378,7 @@ dp_rollup_settle(DpDecl *decl, const DpKey *key)
 {
 	DpRollup *r = dp_rollup(decl);
 	DpDerive *run = dp_derive_begin();
-	Visit visit = { .r = r, .run = run, .anew = true };
+	Visit visit = { .r = r, .run = run, .recompute = true };
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_one);
 	Oid types[INDEX_MAX_KEYS];
 	ParamListInfo params = dp_source_params(decl->nkeys);

@@ -144,10 +144,10 @@ extern bool dp_rollup_whole_begin(DpRollup *r, DpGroup *group);
 extern void dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node);
 
 /*
- * Adds each row of the source to a run: as take() with sign 1, or (anew) only marks its groups for
- * recomputation.
+ * Adds each row of the source to a run: as take() with sign 1, or (recompute) only marks its groups
+ * for recomputation.
  */
-extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew);
+extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool recompute);
 
 /* Calls visit for each document of the statement's result; see dp_source_each(). */
 extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,

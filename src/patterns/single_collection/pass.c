@@ -40,22 +40,25 @@ typedef struct Naming
 typedef struct Change
 {
 	DpSingle *s;
-	const DpSingleGone *gone;
+	const DpSingleRemoved *removed;
 	int n;
 	DpSingleDoc *read;
 } Change;
 
 static bool identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock);
 static bool identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity);
-static uint64 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most);
-static void naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming);
-static void row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again);
-static int gone_compare(const void *a, const void *b);
-static const DpSingleGone *gone_search(const DpSingleGone *gone, int n, const DpValue *identity);
-static const DpSingleGone *
-gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named);
+static uint64 naming_run(DpSingle *s, const DpSingleRemoved *removed, int n, long most);
+static void naming_rows(DpSingle *s, const DpSingleRemoved *removed, int n, Naming *naming);
+static void
+row_change(DpSingle *s, DpWriter *w, const DpSingleRemoved *removed, int n, bool *again);
+static int removed_compare(const void *a, const void *b);
+static const DpSingleRemoved *
+removed_search(const DpSingleRemoved *removed, int n, const DpValue *identity);
+static const DpSingleRemoved *
+removed_find(const DpSingle *s, const DpSingleRemoved *removed, int n, const DpValue *named);
 static bool follow(const DpValue *element, DpValue *replacement, void *arg);
-static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone);
+static DpValue
+key_moved(const DpSingle *s, const DpValue *identity, const DpSingleRemoved *removed);
 static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
 static void single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 
@@ -63,13 +66,13 @@ static void single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 void
 dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 {
-	DpSingleGone gone = { *identity, false, { NULL, 0, 0 } };
+	DpSingleRemoved removed = { *identity, false, { NULL, 0, 0 } };
 	bool found = identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP);
 
 	if (found && identity_shown(s, w, identity))
 		return;
 	/* a row that was not stored (ON CONFLICT) has no references */
-	if (!s->missing_error || naming_run(s, &gone, 1, 1) == 0)
+	if (!s->missing_error || naming_run(s, &removed, 1, 1) == 0)
 		return;
 	if (found)
 		ereport(
@@ -152,7 +155,7 @@ identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
  * ctid, in the order of primary keys. Returns their number; most: the limit, 0 for all.
  */
 static uint64
-naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
+naming_run(DpSingle *s, const DpSingleRemoved *removed, int n, long most)
 {
 	DpDecl *decl = s->decl;
 	SPIPlanPtr plan = dp_plan(decl, &plan_naming);
@@ -204,8 +207,8 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 
 		for (i = 0; i < n; i++)
 		{
-			low[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 0));
-			high[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 1));
+			low[i] = PointerGetDatum(dp_single_bound(&removed[i].identity, 0));
+			high[i] = PointerGetDatum(dp_single_bound(&removed[i].identity, 1));
 		}
 		values[0] = PointerGetDatum(construct_array(low, n, dp_types()->bson_value, -1, false,
 													TYPALIGN_INT));
@@ -217,7 +220,7 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 		DpValue *ids = palloc(sizeof(DpValue) * n);
 
 		for (i = 0; i < n; i++)
-			ids[i] = gone[i].identity;
+			ids[i] = removed[i].identity;
 		values[0] = PointerGetDatum(dp_single_filter(s, ids, n, NULL));
 	}
 	return dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, most, SPI_OK_SELECT);
@@ -225,12 +228,12 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 
 /* The same as a list, in the current context. */
 static void
-naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
+naming_rows(DpSingle *s, const DpSingleRemoved *removed, int n, Naming *naming)
 {
 	uint64 i;
 	MemoryContext context = CurrentMemoryContext;
 
-	naming->n = naming_run(s, gone, n, 0);
+	naming->n = naming_run(s, removed, n, 0);
 	MemoryContextSwitchTo(context);
 	naming->rows = MemoryContextAllocHuge(context, sizeof(DpRowRef) * Max(naming->n, 1));
 	memset(naming->rows, 0, sizeof(DpRowRef) * naming->n);
@@ -249,7 +252,7 @@ naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
  * written. Returns their number.
  */
 int64
-dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
+dp_single_gone(DpSingle *s, DpSingleRemoved *removed, int n)
 {
 	DpWriter *w;
 	int64 written;
@@ -272,19 +275,19 @@ dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 	for (i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (gone[i].moved && !identity_find(s, w, &gone[i].becomes, false))
-			gone[i].moved = false;
-		if (gone[i].moved || !identity_find(s, w, &gone[i].identity, true))
-			gone[kept++] = gone[i];
+		if (removed[i].moved && !identity_find(s, w, &removed[i].becomes, false))
+			removed[i].moved = false;
+		if (removed[i].moved || !identity_find(s, w, &removed[i].identity, true))
+			removed[kept++] = removed[i];
 	}
 
-	qsort(gone, kept, sizeof(DpSingleGone), gone_compare);
+	qsort(removed, kept, sizeof(DpSingleRemoved), removed_compare);
 	old = MemoryContextSwitchTo(context);
 	again = kept > 0;
 	while (again)
 	{
 		again = false;
-		naming_rows(s, gone, kept, &naming);
+		naming_rows(s, removed, kept, &naming);
 		for (i = 0; i < naming.n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -297,7 +300,7 @@ dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 				continue;
 			}
 			MemoryContextSwitchTo(row_context);
-			row_change(s, w, gone, kept, &again);
+			row_change(s, w, removed, kept, &again);
 			MemoryContextSwitchTo(context);
 			MemoryContextReset(row_context);
 		}
@@ -313,7 +316,7 @@ dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 
 /* Corrects the current row; sets again if it must be searched again. */
 static void
-row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again)
+row_change(DpSingle *s, DpWriter *w, const DpSingleRemoved *removed, int n, bool *again)
 {
 	struct varlena *doc;
 	DpSingleDoc read;
@@ -336,7 +339,8 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 
 	if (s->key_field != NULL)
 	{
-		const DpSingleGone *g = read.has_identity ? gone_find(s, gone, n, &read.identity) : NULL;
+		const DpSingleRemoved *g =
+			read.has_identity ? removed_find(s, removed, n, &read.identity) : NULL;
 
 		if (g == NULL)
 			return;
@@ -356,12 +360,12 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 	{
 		DpValue value;
 		DpValue array;
-		Change change = { s, gone, n, &read };
+		Change change = { s, removed, n, &read };
 		bool moved = false;
 
 		for (i = 0; i < read.nparents; i++)
 		{
-			const DpSingleGone *g = gone_find(s, gone, n, &read.parents[i]);
+			const DpSingleRemoved *g = removed_find(s, removed, n, &read.parents[i]);
 
 			if (g == NULL || g->moved)
 				others = true;
@@ -389,10 +393,10 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 
 /* Sorts removed identities, deleted before changed ones. */
 static int
-gone_compare(const void *a, const void *b)
+removed_compare(const void *a, const void *b)
 {
-	const DpSingleGone *left = a;
-	const DpSingleGone *right = b;
+	const DpSingleRemoved *left = a;
+	const DpSingleRemoved *right = b;
 	int cmp = dp_value_compare(&left->identity, &right->identity);
 
 	if (cmp == 0)
@@ -401,8 +405,8 @@ gone_compare(const void *a, const void *b)
 }
 
 /* Returns the first with an identity, of sorted ones. */
-static const DpSingleGone *
-gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
+static const DpSingleRemoved *
+removed_search(const DpSingleRemoved *removed, int n, const DpValue *identity)
 {
 	int low = 0;
 	int high = n;
@@ -411,27 +415,28 @@ gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
 	{
 		int middle = low + (high - low) / 2;
 
-		if (dp_value_compare(&gone[middle].identity, identity) < 0)
+		if (dp_value_compare(&removed[middle].identity, identity) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < n && dp_value_compare(&gone[low].identity, identity) == 0 ? &gone[low] : NULL;
+	return low < n && dp_value_compare(&removed[low].identity, identity) == 0 ? &removed[low]
+																			  : NULL;
 }
 
 /* Returns the removed identity to which a document refers; for a key below several, the nearest. */
-static const DpSingleGone *
-gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named)
+static const DpSingleRemoved *
+removed_find(const DpSingle *s, const DpSingleRemoved *removed, int n, const DpValue *named)
 {
-	const DpSingleGone *found = NULL;
+	const DpSingleRemoved *found = NULL;
 	DpValue above = *named;
 
 	if (s->key_field == NULL)
-		return gone_search(gone, n, named);
+		return removed_search(removed, n, named);
 	while (found == NULL && --above.len > 4)
 	{
 		if (above.data[above.len - 1] == 0)
-			found = gone_search(gone, n, &above);
+			found = removed_search(removed, n, &above);
 	}
 	return found;
 }
@@ -441,7 +446,7 @@ static bool
 follow(const DpValue *element, DpValue *replacement, void *arg)
 {
 	Change *change = arg;
-	const DpSingleGone *g = gone_find(change->s, change->gone, change->n, element);
+	const DpSingleRemoved *g = removed_find(change->s, change->removed, change->n, element);
 	int i;
 
 	*replacement = *element;
@@ -462,13 +467,13 @@ follow(const DpValue *element, DpValue *replacement, void *arg)
 
 /* Returns the new key of a document below one whose key has changed, with its separators. */
 static DpValue
-key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone)
+key_moved(const DpSingle *s, const DpValue *identity, const DpSingleRemoved *removed)
 {
 	StringInfoData key;
-	const char *parts[2] = { DP_STRING_DATA(&gone->becomes),
-							 DP_STRING_DATA(identity) + DP_STRING_LEN(&gone->identity) };
-	uint32 lens[2] = { DP_STRING_LEN(&gone->becomes),
-					   DP_STRING_LEN(identity) - DP_STRING_LEN(&gone->identity) };
+	const char *parts[2] = { DP_STRING_DATA(&removed->becomes),
+							 DP_STRING_DATA(identity) + DP_STRING_LEN(&removed->identity) };
+	uint32 lens[2] = { DP_STRING_LEN(&removed->becomes),
+					   DP_STRING_LEN(identity) - DP_STRING_LEN(&removed->identity) };
 	DpValue result;
 	int i;
 	int j;
@@ -514,7 +519,7 @@ dp_single_forget_missing(DpSingle *s)
 	DpDecl *decl = s->decl;
 	SPIPlanPtr plan = dp_plan(decl, &plan_missing);
 	Datum values[2];
-	DpSingleGone *gone;
+	DpSingleRemoved *removed;
 	MemoryContext context = CurrentMemoryContext;
 	uint64 n;
 	uint64 i;
@@ -546,18 +551,18 @@ dp_single_forget_missing(DpSingle *s)
 	values[1] = CStringGetTextDatum(decl->name);
 	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
-	gone = MemoryContextAllocHuge(context, sizeof(DpSingleGone) * Max(n, 1));
+	removed = MemoryContextAllocHuge(context, sizeof(DpSingleRemoved) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
 		bool isnull;
 		struct varlena *value = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
 		DpValue id = dp_value_of_varlena(value);
 
-		gone[i].identity = dp_value_of_varlena(dp_value_to_varlena(&id));
-		gone[i].moved = false;
+		removed[i].identity = dp_value_of_varlena(dp_value_to_varlena(&id));
+		removed[i].moved = false;
 	}
 	SPI_freetuptable(SPI_tuptable);
-	return dp_single_gone(s, gone, n);
+	return dp_single_gone(s, removed, n);
 }
 
 /* ---------------------------------------------------------------- pieces of statements */

@@ -653,13 +653,13 @@ static void
 single_after(DpDecl *decl)
 {
 	List *named = dp_collected(decl->target, &noted_named);
-	List *gone = dp_collected(decl->target, &noted_gone);
+	List *removed = dp_collected(decl->target, &noted_gone);
 	ListCell *lc;
 	DpValue identity;
 	DpValue becomes;
 	bool moved;
 
-	if (named == NIL && gone == NIL)
+	if (named == NIL && removed == NIL)
 		return;
 	SPI_connect();
 	if (named != NIL)
@@ -682,21 +682,22 @@ single_after(DpDecl *decl)
 		MemoryContextDelete(context);
 		dp_writer_close(w);
 	}
-	if (gone != NIL)
+	if (removed != NIL)
 	{
 		/* of each declaration all at once: they are ordered by it */
-		DpSingleGone *all =
-			MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DpSingleGone) * list_length(gone));
+		DpSingleRemoved *all =
+			MemoryContextAllocHuge(CurrentMemoryContext,
+								   sizeof(DpSingleRemoved) * list_length(removed));
 		DpSingle *current = NULL;
 		int n = 0;
 
-		foreach(lc, gone)
+		foreach(lc, removed)
 		{
 			DpSingle *s = noted(decl, lfirst(lc), &all[n].identity, &all[n].becomes, &all[n].moved);
 
 			if (current != NULL && s != current)
 			{
-				DpSingleGone next = all[n];
+				DpSingleRemoved next = all[n];
 
 				dp_single_gone(current, all, n);
 				all[0] = next;

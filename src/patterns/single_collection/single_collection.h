@@ -117,12 +117,12 @@ dp_single_rebuild(const DpValue *value, const DpValue *first, DpSingleReplace re
 /* pass.c */
 
 /* An identity that a statement has removed, and the new one if known */
-typedef struct DpSingleGone
+typedef struct DpSingleRemoved
 {
 	DpValue identity;
 	bool moved;
 	DpValue becomes;
-} DpSingleGone;
+} DpSingleRemoved;
 
 /*
  * Locks the document with that identity against deletion; raises FOREIGN_KEY_VIOLATION if it is
@@ -134,7 +134,7 @@ extern void dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
  * Applies the delete rule to rows that refer to removed identities, and updates references to
  * changed ones. Returns the number of rows written.
  */
-extern int64 dp_single_gone(DpSingle *s, DpSingleGone *gone, int n);
+extern int64 dp_single_gone(DpSingle *s, DpSingleRemoved *removed, int n);
 
 /* Does the same for all references to missing documents, which were deleted without triggers. */
 extern int64 dp_single_forget_missing(DpSingle *s);

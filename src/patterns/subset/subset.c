@@ -55,7 +55,7 @@ typedef struct SubsetState
 	int64 delta;         /* rows more */
 	bool alone;          /* the group is locked as by a toucher */
 	bool recount;        /* only the count must be computed again */
-	bool went;           /* rows were deleted */
+	bool deleted;        /* rows were deleted */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -250,7 +250,7 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	if (state == NULL)
 		state = group->state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
 	state->delta += sign;
-	state->went |= sign < 0;
+	state->deleted |= sign < 0;
 	if (sign < 0 && dp_held(d->decl, s->field))
 		dp_derive_gone(group, dp_member_make(s->member, row->doc));
 
@@ -417,12 +417,12 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
 	DpSubset *s = d->state;
 	SubsetState *state = group->state;
-	bool anew = group->recompute || state == NULL;
-	bool members = anew || state->has_first;
+	bool read_all = group->recompute || state == NULL;
+	bool members = read_all || state->has_first;
 	bool immediate = s->count != NULL && !s->count_deferred;
 
 	/* a single writer needs no other lock to read: it retries if a row changes meanwhile */
-	if (!group->locked && !group->emptied && (anew || !state->alone))
+	if (!group->locked && !group->emptied && (read_all || !state->alone))
 	{
 		group->need_lock = true;
 		return doc;
@@ -430,7 +430,7 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	if (!group->emptied)
 		dp_derive_reading(group);
 
-	if (members && !anew && immediate)
+	if (members && !read_all && immediate)
 		members = dp_subset_reaches(s, &group->key, &state->first);
 	if (members)
 	{
@@ -445,26 +445,26 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		array = dp_builder_view(&b, DP_TYPE_ARRAY);
 		if (!keeps_held(s, group, doc, &array))
 		{
-			if (s->remembers && (group->emptied || (state != NULL && state->went)))
+			if (s->remembers && (group->emptied || (state != NULL && state->deleted)))
 				remember_gone(d, &group->key, doc, &array);
 			doc = set_field(doc, s->field, &array);
 		}
 	}
 
-	if (s->count != NULL && (immediate || anew || state->recount))
+	if (s->count != NULL && (immediate || read_all || state->recount))
 	{
 		int64 n = 0;
 		int64 held;
 
 		if (group->emptied)
 			n = 0;
-		else if (anew || state->recount || !get_count(doc, s->count, &n))
+		else if (read_all || state->recount || !get_count(doc, s->count, &n))
 			n = dp_subset_count(s, &group->key);
 		else
 			n += state->delta;
 		/* a count that differs from the former one is from before the declaration */
 		if (dp_held(d->decl, s->count) && get_count(doc, s->count, &held) && held != 0 &&
-			(anew || state->recount || group->emptied ||
+			(read_all || state->recount || group->emptied ||
 			 held != dp_subset_count(s, &group->key) - state->delta))
 			return doc;
 		doc = set_count(doc, s->count, n);

@@ -56,7 +56,7 @@ static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
 static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
-static int compare_came(const void *a, const void *b);
+static int compare_saved(const void *a, const void *b);
 
 DP_FUNCTION(dp_tree_attach_trigger);
 Datum
@@ -184,16 +184,16 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 		dp_tuple_document(attached->decl, tuple, RelationGetDescr(trigdata->tg_relation));
 	DpValue parent;
 	DpTreeStatement *s;
-	DpTreeCame *came;
+	DpTreeSaved *saved;
 
 	if (doc == NULL || !dp_tree_parent(attached, doc, &parent))
 		return;
 	s = dp_tree_statement(attached);
-	came = dp_tree_came(s);
-	came->parent = dp_tree_copy_value(s->state.context, &parent);
-	came->has_parent = true;
-	came->ref.relid = RelationGetRelid(trigdata->tg_relation);
-	came->ref.tid = tuple->t_self;
+	saved = dp_tree_saved(s);
+	saved->parent = dp_tree_copy_value(s->state.context, &parent);
+	saved->has_parent = true;
+	saved->ref.relid = RelationGetRelid(trigdata->tg_relation);
+	saved->ref.tid = tuple->t_self;
 }
 
 /*
@@ -215,30 +215,30 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 	bool left = false; /* the node is held by a transaction that waits for us */
 	int i;
 
-	qsort(s->came, s->ncame, sizeof(DpTreeCame), compare_came);
-	for (i = 0; i < s->ncame; i++)
+	qsort(s->saved, s->nsaved, sizeof(DpTreeSaved), compare_saved);
+	for (i = 0; i < s->nsaved; i++)
 	{
-		DpTreeCame *came = &s->came[i];
+		DpTreeSaved *saved = &s->saved[i];
 		struct varlena *doc;
 		DpValue parent;
 
 		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || dp_value_compare(&came->parent, &s->came[i - 1].parent) != 0)
+		if (i == 0 || dp_value_compare(&saved->parent, &s->saved[i - 1].parent) != 0)
 		{
 			struct varlena *copy;
 
 			MemoryContextReset(context);
 			dp_writer_leave(nodes, true);
 			left = false;
-			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare, &left))
+			if (!dp_tree_lock_id(tree, nodes, &saved->parent, LockTupleShare, &left))
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 								errmsg("node %s does not exist in table %s",
-									   dp_value_to_message(&came->parent),
+									   dp_value_to_message(&saved->parent),
 									   dp_relation_name(tree->decl->target)),
 								errdetail("Documents of table %s are attached to its nodes.",
 										  dp_relation_name(attached->decl->target))));
 			if (left)
-				dp_note(attached->decl, &came->parent, tree->decl->target);
+				dp_note(attached->decl, &saved->parent, tree->decl->target);
 			if (!attached->chained || left)
 				continue;
 			doc = dp_writer_document(nodes);
@@ -251,7 +251,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 					 errmsg("node %s of table %s is not connected to a root",
-							dp_value_to_message(&came->parent),
+							dp_value_to_message(&saved->parent),
 							dp_relation_name(tree->decl->target)),
 					 errhint(
 						 "For a tree that is older than its declaration, run CALL pattern_build().")));
@@ -260,9 +260,9 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			continue;
 
 		/* a trigger of a user's may have changed it meanwhile, and that was taken care of then */
-		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
+		if (!dp_writer_fetch_own(w, &saved->ref) || (doc = dp_writer_document(w)) == NULL ||
 			!dp_tree_parent(attached, doc, &parent) ||
-			dp_value_compare(&parent, &came->parent) != 0)
+			dp_value_compare(&parent, &saved->parent) != 0)
 			continue;
 		(void) dp_writer_update(w, dp_tree_guarded(attached, doc,
 												   dp_tree_arrange(attached, doc, chain, n, NULL),
@@ -591,7 +591,7 @@ dp_tree_follow_end(DpTreeFollow **follow)
 
 /* By the nodes that they hang on. */
 static int
-compare_came(const void *a, const void *b)
+compare_saved(const void *a, const void *b)
 {
-	return dp_value_compare(&((const DpTreeCame *) a)->parent, &((const DpTreeCame *) b)->parent);
+	return dp_value_compare(&((const DpTreeSaved *) a)->parent, &((const DpTreeSaved *) b)->parent);
 }

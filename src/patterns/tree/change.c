@@ -86,7 +86,7 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 	/* the rows of the statement, and those whose parents it took away or gave another id */
 	foreach(lc, c->adopted)
 		refuse_cycles(c, lfirst(lc));
-	for (i = 0; i < statement->ncame; i++)
+	for (i = 0; i < statement->nsaved; i++)
 		refuse_cycles(c, &c->rows[i]);
 	c->adopting = true;
 	foreach(lc, c->adopted)
@@ -95,7 +95,7 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 
 		if (dp_tree_write_node(c, node))
 			level = lappend(level, node);
-		else if (node->came == NULL)
+		else if (node->saved == NULL)
 			refuse_below(c, node);
 	}
 	c->adopting = false;
@@ -103,27 +103,27 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 		dp_writer_refresh(c->w);
 	if (tree->chained || tree->children != NULL || tree->truth != DP_TREE_PARENT)
 	{
-		for (i = 0; i < statement->ncame; i++)
+		for (i = 0; i < statement->nsaved; i++)
 		{
 			DpTreeNode *node = &c->rows[i];
 
 			CHECK_FOR_INTERRUPTS();
-			if (!node->adopted && node->came != NULL &&
-				(node->came->is_new || node->came->moved || node->came->renamed || node->dirty))
+			if (!node->adopted && node->saved != NULL &&
+				(node->saved->is_new || node->saved->moved || node->saved->renamed || node->dirty))
 			{
-				dp_writer_fresh(c->w, node->came->is_new);
+				dp_writer_fresh(c->w, node->saved->is_new);
 				dp_tree_write_node(c, node);
 			}
 		}
 		dp_writer_fresh(c->w, false);
 	}
 
-	for (i = 0; i < statement->ncame; i++)
+	for (i = 0; i < statement->nsaved; i++)
 	{
 		DpTreeNode *node = &c->rows[i];
 
-		if (!node->adopted && node->came != NULL &&
-			(node->walk || node->came->moved || node->came->renamed))
+		if (!node->adopted && node->saved != NULL &&
+			(node->walk || node->saved->moved || node->saved->renamed))
 			level = lappend(level, node);
 	}
 	if (tree->chained || dp_tree_has_attached(tree))
@@ -235,36 +235,36 @@ came_rows(DpTreeChange *c)
 	DpTreeStatement *s = c->s;
 	int i;
 
-	c->rows = MemoryContextAllocExtended(c->context, sizeof(DpTreeNode) * (s->ncame + 1),
+	c->rows = MemoryContextAllocExtended(c->context, sizeof(DpTreeNode) * (s->nsaved + 1),
 										 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
-	for (i = 0; i < s->ncame; i++)
+	for (i = 0; i < s->nsaved; i++)
 	{
 		DpTreeNode *node = &c->rows[i];
 
-		node->id = s->came[i].id;
+		node->id = s->saved[i].id;
 		node->depth = -1;
-		node->ref = s->came[i].ref;
+		node->ref = s->saved[i].ref;
 		node->has_ref = true;
 
 		/* two rows of one id: the index on ids is missing, and the first counts */
 		if (map_add(c, &c->nodes, &node->id))
-			node->came = &s->came[i];
+			node->saved = &s->saved[i];
 
 		/* the children of its former id may not be those of the new one */
-		node->dirty = s->came[i].renamed && c->tree->children != NULL;
+		node->dirty = s->saved[i].renamed && c->tree->children != NULL;
 	}
-	for (i = 0; i < s->ngone; i++)
+	for (i = 0; i < s->nremoved; i++)
 	{
-		DpTreeRemoved *gone = &s->gone[i];
-		DpTreeNode *node = dp_tree_node_find(c, &gone->id);
+		DpTreeRemoved *removed = &s->removed[i];
+		DpTreeNode *node = dp_tree_node_find(c, &removed->id);
 
 		if (node == NULL)
-			(void) map_add(c, &c->gone, &gone->id);
-		else if (gone->came < 0 || node->came != &s->came[gone->came])
+			(void) map_add(c, &c->removed, &removed->id);
+		else if (removed->saved < 0 || node->saved != &s->saved[removed->saved])
 		{
 			/* another row has the id now, and its children */
-			node->came->moved = true;
+			node->saved->moved = true;
 			node->dirty = c->tree->children != NULL;
 		}
 	}
@@ -278,11 +278,11 @@ anything_moves(DpTreeChange *c)
 
 	if (c->s->nlisted > 0)
 		return true;
-	if (c->tree->on_delete == DP_TREE_REPARENT && c->gone.n > 0)
+	if (c->tree->on_delete == DP_TREE_REPARENT && c->removed.n > 0)
 		return true;
-	for (i = 0; i < c->s->ncame; i++)
+	for (i = 0; i < c->s->nsaved; i++)
 	{
-		if (c->s->came[i].moved || c->s->came[i].renamed)
+		if (c->s->saved[i].moved || c->s->saved[i].renamed)
 			return true;
 	}
 	return false;
@@ -295,14 +295,14 @@ anything_moves(DpTreeChange *c)
 static DpTreeNode *
 new_parent_of(DpTreeChange *c, const DpValue *id)
 {
-	DpTreeRemoved *gone;
+	DpTreeRemoved *removed;
 	DpTreeNode *node;
 	int steps;
 
-	for (steps = 0; steps <= c->s->ngone; steps++)
+	for (steps = 0; steps <= c->s->nremoved; steps++)
 	{
-		gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, id);
-		if (gone == NULL)
+		removed = (DpTreeRemoved *) dp_tree_map_find(&c->removed, id);
+		if (removed == NULL)
 		{
 			node = dp_tree_node_find(c, id);
 			if (node == NULL)
@@ -312,11 +312,11 @@ new_parent_of(DpTreeChange *c, const DpValue *id)
 			}
 			return node;
 		}
-		if (gone->came >= 0)
-			return dp_tree_node_find(c, &c->s->came[gone->came].id);
-		if (!gone->has_parent)
+		if (removed->saved >= 0)
+			return dp_tree_node_find(c, &c->s->saved[removed->saved].id);
+		if (!removed->has_parent)
 			return NULL;
-		id = &gone->parent;
+		id = &removed->parent;
 	}
 	return NULL;
 }
@@ -330,30 +330,30 @@ ids_gone(DpTreeChange *c)
 	int i;
 	DpTree *tree = c->tree;
 
-	for (i = 0; i < c->s->ngone; i++)
+	for (i = 0; i < c->s->nremoved; i++)
 	{
-		DpTreeRemoved *gone = &c->s->gone[i];
+		DpTreeRemoved *removed = &c->s->removed[i];
 		DpTreeNode *new_parent = NULL;
 
 		CHECK_FOR_INTERRUPTS();
-		if (gone->has_parent && tree->children != NULL &&
-			dp_tree_map_find(&c->gone, &gone->parent) == NULL)
-			want(c, &gone->parent);
-		if (dp_tree_map_find(&c->gone, &gone->id) != &gone->id)
+		if (removed->has_parent && tree->children != NULL &&
+			dp_tree_map_find(&c->removed, &removed->parent) == NULL)
+			want(c, &removed->parent);
+		if (dp_tree_map_find(&c->removed, &removed->id) != &removed->id)
 			continue;
-		if (gone->came >= 0)
+		if (removed->saved >= 0)
 		{
-			new_parent = new_parent_of(c, &gone->id);
-			adopt_children(c, &gone->id, new_parent);
+			new_parent = new_parent_of(c, &removed->id);
+			adopt_children(c, &removed->id, new_parent);
 		}
 		else if (tree->on_delete == DP_TREE_RESTRICT)
-			refuse_children(c, &gone->id);
+			refuse_children(c, &removed->id);
 		else if (tree->on_delete == DP_TREE_CASCADE)
-			delete_below(c, &gone->id);
+			delete_below(c, &removed->id);
 		else
 		{
-			new_parent = new_parent_of(c, &gone->id);
-			adopt_children(c, &gone->id, new_parent);
+			new_parent = new_parent_of(c, &removed->id);
+			adopt_children(c, &removed->id, new_parent);
 		}
 	}
 }
@@ -389,7 +389,7 @@ adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *new_parent)
 		if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
 			continue;
 		node = dp_tree_node_find(c, &child);
-		if (node != NULL && node->came != NULL)
+		if (node != NULL && node->saved != NULL)
 			continue; /* its own row says where it hangs */
 		if (node == NULL)
 			node = dp_tree_node_add(c, &child);
@@ -489,12 +489,12 @@ listed_children(DpTreeChange *c)
 		bool has_parent = false;
 
 		CHECK_FOR_INTERRUPTS();
-		if (listed->gone)
+		if (listed->removed)
 		{
 			bool again = false;
 
 			for (j = 0; j < c->s->nlisted && !again; j++)
-				again = !c->s->listed[j].gone &&
+				again = !c->s->listed[j].removed &&
 						dp_value_compare(&c->s->listed[j].child, &listed->child) == 0;
 			if (again)
 				continue; /* into another array */
@@ -503,7 +503,7 @@ listed_children(DpTreeChange *c)
 		{
 			for (j = 0; j < i; j++)
 			{
-				if (!c->s->listed[j].gone &&
+				if (!c->s->listed[j].removed &&
 					dp_value_compare(&c->s->listed[j].child, &listed->child) == 0)
 					dp_tree_listed_twice(c->tree, &listed->child);
 			}
@@ -514,7 +514,7 @@ listed_children(DpTreeChange *c)
 
 			if (!dp_tree_lock_id(c->tree, c->w, &listed->child, LockTupleNoKeyExclusive, NULL))
 			{
-				if (listed->gone)
+				if (listed->removed)
 					continue;
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 								errmsg("node %s of table %s does not exist",
@@ -531,12 +531,12 @@ listed_children(DpTreeChange *c)
 			dp_writer_ref(c->w, &node->ref);
 			node->has_ref = true;
 		}
-		else if (node->came != NULL)
+		else if (node->saved != NULL)
 		{
-			has_parent = node->came->has_parent;
-			parent = node->came->parent;
+			has_parent = node->saved->has_parent;
+			parent = node->saved->parent;
 		}
-		if (listed->gone)
+		if (listed->removed)
 		{
 			if (!has_parent || dp_value_compare(&parent, &listed->parent) != 0)
 				continue;
@@ -544,12 +544,12 @@ listed_children(DpTreeChange *c)
 			continue;
 		}
 		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 &&
-			dp_tree_map_find(&c->gone, &parent) == NULL)
+			dp_tree_map_find(&c->removed, &parent) == NULL)
 		{
 			bool left = false;
 
 			for (j = 0; j < c->s->nlisted && !left; j++)
-				left = c->s->listed[j].gone &&
+				left = c->s->listed[j].removed &&
 					   dp_value_compare(&c->s->listed[j].child, &listed->child) == 0 &&
 					   dp_value_compare(&c->s->listed[j].parent, &parent) == 0;
 			if (!left)
@@ -580,12 +580,12 @@ dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
 static void
 hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent)
 {
-	if (node->came != NULL)
+	if (node->saved != NULL)
 	{
-		node->came->has_parent = parent != NULL;
+		node->saved->has_parent = parent != NULL;
 		if (parent != NULL)
-			node->came->parent = *parent;
-		node->came->moved = true;
+			node->saved->parent = *parent;
+		node->saved->moved = true;
 	}
 	if (!node->adopted)
 		c->adopted = lappend(c->adopted, node);
@@ -601,15 +601,15 @@ find_parents(DpTreeChange *c)
 {
 	int i;
 
-	for (i = 0; i < c->s->ncame; i++)
+	for (i = 0; i < c->s->nsaved; i++)
 	{
-		DpTreeCame *came = &c->s->came[i];
+		DpTreeSaved *saved = &c->s->saved[i];
 
-		if (came->has_parent && dp_tree_map_find(&c->gone, &came->parent) == NULL &&
-			dp_tree_node_find(c, &came->parent) == NULL)
+		if (saved->has_parent && dp_tree_map_find(&c->removed, &saved->parent) == NULL &&
+			dp_tree_node_find(c, &saved->parent) == NULL)
 		{
-			want(c, &came->parent);
-			(void) dp_tree_node_add(c, &came->parent);
+			want(c, &saved->parent);
+			(void) dp_tree_node_add(c, &saved->parent);
 		}
 	}
 }
@@ -651,7 +651,7 @@ lock_parents(DpTreeChange *c)
 			continue;
 		last = id;
 		node = dp_tree_node_find(c, id);
-		if (node != NULL && (node->came != NULL || node->adopted))
+		if (node != NULL && (node->saved != NULL || node->adopted))
 		{
 			node->dirty = c->tree->children != NULL;
 			continue;
@@ -721,7 +721,7 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 		doc = dp_tree_fetch(&reading, &parent);
 		if (doc == NULL)
 		{
-			if (dp_tree_map_find(&c->gone, &parent) != NULL)
+			if (dp_tree_map_find(&c->removed, &parent) != NULL)
 			{
 				node->up = new_parent_of(c, &parent);
 				return;
@@ -740,27 +740,28 @@ set_parents(DpTreeChange *c)
 {
 	int i;
 
-	for (i = 0; i < c->s->ncame; i++)
+	for (i = 0; i < c->s->nsaved; i++)
 	{
-		DpTreeCame *came = &c->s->came[i];
+		DpTreeSaved *saved = &c->s->saved[i];
 		DpTreeNode *node = &c->rows[i];
 
-		if (node->came == NULL || !came->has_parent)
+		if (node->saved == NULL || !saved->has_parent)
 			continue;
-		if (dp_tree_map_find(&c->gone, &came->parent) != NULL)
+		if (dp_tree_map_find(&c->removed, &saved->parent) != NULL)
 		{
-			DpTreeRemoved *gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, &came->parent);
+			DpTreeRemoved *removed =
+				(DpTreeRemoved *) dp_tree_map_find(&c->removed, &saved->parent);
 
-			if (gone->came < 0 && c->tree->on_delete != DP_TREE_REPARENT)
-				missing_parent(c, &came->parent);
-			node->up = new_parent_of(c, &came->parent);
+			if (removed->saved < 0 && c->tree->on_delete != DP_TREE_REPARENT)
+				missing_parent(c, &saved->parent);
+			node->up = new_parent_of(c, &saved->parent);
 			if (!node->adopted)
 				c->adopted = lappend(c->adopted, node);
 			node->adopted = true;
-			came->moved = true;
+			saved->moved = true;
 		}
 		else
-			node->up = dp_tree_node_find(c, &came->parent);
+			node->up = dp_tree_node_find(c, &saved->parent);
 		if (node->up != NULL && c->tree->children != NULL)
 			node->up->dirty = true;
 	}
@@ -827,7 +828,7 @@ refuse_below(DpTreeChange *c, DpTreeNode *node)
 {
 	int i;
 
-	for (i = 0; i < c->s->ncame; i++)
+	for (i = 0; i < c->s->nsaved; i++)
 	{
 		if (c->rows[i].up == node)
 			ereport(ERROR,

@@ -33,7 +33,7 @@ extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpVa
  * be lost.
  */
 extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is,
-									   struct DpTreeRemoved *gone, int n);
+									   struct DpTreeRemoved *removed, int n);
 
 /* rows.c */
 
@@ -101,7 +101,7 @@ extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 /* collect.c: what a statement has done, row by row */
 
 /* An inserted or changed row */
-typedef struct DpTreeCame
+typedef struct DpTreeSaved
 {
 	DpValue id; /* nodes; of documents that hang on nodes there is none */
 	DpValue parent;
@@ -110,7 +110,7 @@ typedef struct DpTreeCame
 	bool is_new;
 	bool moved;   /* it hangs elsewhere than before */
 	bool renamed; /* it had another id before */
-} DpTreeCame;
+} DpTreeSaved;
 
 /* An id removed by a deletion or a change */
 typedef struct DpTreeRemoved
@@ -118,7 +118,7 @@ typedef struct DpTreeRemoved
 	DpValue id;
 	DpValue parent;
 	bool has_parent;
-	int came;         /* the row that has another id now, or -1 */
+	int saved;        /* the row that has another id now, or -1 */
 	DpValue children; /* truth children: the array of a deleted node, or DP_TYPE_EOD */
 	uint32 stamp;     /* of the array that they were put into last */
 } DpTreeRemoved;
@@ -128,7 +128,7 @@ typedef struct DpTreeListed
 {
 	DpValue parent;
 	DpValue child;
-	bool gone;
+	bool removed;
 } DpTreeListed;
 
 typedef struct DpTreeStatement
@@ -137,11 +137,11 @@ typedef struct DpTreeStatement
 	Oid target;
 	const char *mark;
 	int depth; /* of the statement's triggers */
-	DpTreeCame *came;
-	int ncame;
+	DpTreeSaved *saved;
+	int nsaved;
 	int acame;
-	DpTreeRemoved *gone;
-	int ngone;
+	DpTreeRemoved *removed;
+	int nremoved;
 	int agone;
 	DpTreeListed *listed;
 	int nlisted;
@@ -159,7 +159,7 @@ extern DpTreeStatement *dp_tree_statement_take(DpTree *tree);
 extern void dp_tree_statement_free(DpTreeStatement *statement);
 
 /* Note something; values are copied. */
-extern DpTreeCame *dp_tree_came(DpTreeStatement *statement);
+extern DpTreeSaved *dp_tree_saved(DpTreeStatement *statement);
 extern DpTreeRemoved *dp_tree_removed(DpTreeStatement *statement);
 extern DpTreeListed *dp_tree_listed(DpTreeStatement *statement);
 extern DpValue dp_tree_copy_value(MemoryContext context, const DpValue *value);

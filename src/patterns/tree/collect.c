@@ -68,18 +68,18 @@ dp_tree_statement_free(DpTreeStatement *statement)
 	pfree(statement);
 }
 
-DpTreeCame *
-dp_tree_came(DpTreeStatement *s)
+DpTreeSaved *
+dp_tree_saved(DpTreeStatement *s)
 {
-	s->came = grown(s->state.context, s->came, s->ncame, &s->acame, sizeof(DpTreeCame));
-	return &s->came[s->ncame++];
+	s->saved = grown(s->state.context, s->saved, s->nsaved, &s->acame, sizeof(DpTreeSaved));
+	return &s->saved[s->nsaved++];
 }
 
 DpTreeRemoved *
 dp_tree_removed(DpTreeStatement *s)
 {
-	s->gone = grown(s->state.context, s->gone, s->ngone, &s->agone, sizeof(DpTreeRemoved));
-	return &s->gone[s->ngone++];
+	s->removed = grown(s->state.context, s->removed, s->nremoved, &s->agone, sizeof(DpTreeRemoved));
+	return &s->removed[s->nremoved++];
 }
 
 DpTreeListed *

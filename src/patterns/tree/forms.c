@@ -272,7 +272,7 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 }
 
 struct varlena *
-dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeRemoved *gone,
+dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeRemoved *removed,
 				int n)
 {
 	const DpPath *lost;
@@ -283,7 +283,7 @@ dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpT
 	if (likely(!dp_holding(tree->decl)) || was == is)
 		return is;
 	while (n > 0)
-		ids = lappend(ids, &gone[--n].id);
+		ids = lappend(ids, &removed[--n].id);
 	if (tree->truth != DP_TREE_CHILDREN && dp_held(tree->decl, tree->children) &&
 		dp_path_find(DP_DOC_DATA(was), DP_DOC_SIZE(was), tree->children, &old) &&
 		dp_value_lost(&old,

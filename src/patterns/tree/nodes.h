@@ -16,7 +16,7 @@ typedef struct DpTreeNode
 	struct DpTreeNode *up; /* NULL: a root */
 	int depth;             /* -1: not known */
 	uint32 stamp;          /* of the search for cycles */
-	DpTreeCame *came;      /* the row of the statement, or NULL */
+	DpTreeSaved *saved;    /* the row of the statement, or NULL */
 	DpRowRef ref;
 	bool has_ref;
 	bool adopted; /* got another parent because its parent was removed: the truth must be written */
@@ -44,9 +44,9 @@ struct DpTreeChange
 	MemoryContext scratch; /* for one row */
 	DpTreeNode *rows;      /* those of the statement's rows */
 	DpTreeMap nodes;
-	DpTreeMap gone; /* DpTreeRemoved of removed ids */
-	List *adopted;  /* Nodes */
-	List *wanted;   /* ids of parents to be locked: DpValue */
+	DpTreeMap removed; /* DpTreeRemoved of removed ids */
+	List *adopted;     /* Nodes */
+	List *wanted;      /* ids of parents to be locked: DpValue */
 	uint32 stamp;
 	DpValue *chain; /* room for dp_tree_chain_of() */
 	int chain_size;

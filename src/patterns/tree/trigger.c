@@ -43,7 +43,7 @@ static bool probing_pays(DpTree *tree, bool found, bool ask);
 static void check_truth(const DpTree *tree, struct varlena *doc);
 static int times_listed(const DpValue *array, const DpValue *value);
 static void note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc,
-						struct varlena *other, const DpValue *id, bool gone);
+						struct varlena *other, const DpValue *id, bool removed);
 static bool same_id(const DpValue *a, const DpValue *b);
 
 DP_FUNCTION(dp_tree_trigger);
@@ -271,32 +271,32 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	s = dp_tree_statement(tree);
 	if (has_id)
 	{
-		DpTreeCame *came = dp_tree_came(s);
+		DpTreeSaved *saved = dp_tree_saved(s);
 
-		came->id = dp_tree_copy_value(s->state.context, &new_id);
-		came->has_parent = has;
+		saved->id = dp_tree_copy_value(s->state.context, &new_id);
+		saved->has_parent = has;
 		if (has)
-			came->parent = dp_tree_copy_value(s->state.context, &new_parent);
-		came->ref.relid = RelationGetRelid(trigdata->tg_relation);
-		came->ref.tid = now->t_self;
-		came->is_new = !had_id;
-		came->renamed = had_id && !dp_value_identical(&old_id, &new_id);
-		came->moved = had_id && (had != has || (has && !same_id(&old_parent, &new_parent)));
+			saved->parent = dp_tree_copy_value(s->state.context, &new_parent);
+		saved->ref.relid = RelationGetRelid(trigdata->tg_relation);
+		saved->ref.tid = now->t_self;
+		saved->is_new = !had_id;
+		saved->renamed = had_id && !dp_value_identical(&old_id, &new_id);
+		saved->moved = had_id && (had != has || (has && !same_id(&old_parent, &new_parent)));
 	}
 	if (had_id)
 	{
-		DpTreeRemoved *gone = dp_tree_removed(s);
+		DpTreeRemoved *removed = dp_tree_removed(s);
 		DpValue array;
 
-		gone->id = dp_tree_copy_value(s->state.context, &old_id);
-		gone->has_parent = had;
+		removed->id = dp_tree_copy_value(s->state.context, &old_id);
+		removed->has_parent = had;
 		if (had)
-			gone->parent = dp_tree_copy_value(s->state.context, &old_parent);
-		gone->came = has_id ? s->ncame - 1 : -1;
+			removed->parent = dp_tree_copy_value(s->state.context, &old_parent);
+		removed->saved = has_id ? s->nsaved - 1 : -1;
 		if (!has_id && tree->truth == DP_TREE_CHILDREN &&
 			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) &&
 			array.type == DP_TYPE_ARRAY)
-			gone->children = dp_tree_copy_value(s->state.context, &array);
+			removed->children = dp_tree_copy_value(s->state.context, &array);
 		if (had && tree->remembers &&
 			(!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
 			dp_tree_remember_gone(tree, &old_parent, &old_id);
@@ -316,7 +316,7 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
  */
 static void
 note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other,
-			const DpValue *id, bool gone)
+			const DpValue *id, bool removed)
 {
 	DpValue array;
 	DpValue others;
@@ -339,14 +339,14 @@ note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlen
 
 		if (compare && times_listed(&others, &value) > 0)
 		{
-			if (!gone && times_listed(&array, &value) > 1)
+			if (!removed && times_listed(&array, &value) > 1)
 				dp_tree_listed_twice(tree, &value);
 			continue;
 		}
 		listed = dp_tree_listed(s);
 		listed->parent = dp_tree_copy_value(s->state.context, id);
 		listed->child = dp_tree_copy_value(s->state.context, &value);
-		listed->gone = gone;
+		listed->removed = removed;
 	}
 }
 

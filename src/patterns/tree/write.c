@@ -43,11 +43,11 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		/* repeated if the row has changed: it may have got a child */
 		if (node->dirty && !c->adopting && c->tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(c->tree, c->w, &node->id);
-		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref)
-												   : dp_writer_fetch(c->w, &node->ref))) &&
+		if (!(node->has_ref && (node->saved != NULL ? dp_writer_fetch_own(c->w, &node->ref)
+													: dp_writer_fetch(c->w, &node->ref))) &&
 			!dp_tree_find_id(c->tree, c->w, &node->id))
 			break;
-		if (node->came == NULL && dp_tree_has_attached(c->tree) &&
+		if (node->saved == NULL && dp_tree_has_attached(c->tree) &&
 			dp_writer_lock(c->w, LockTupleNoKeyExclusive) != DP_LOCK_OK)
 		{
 			/* documents that hang on it are looked for after it is locked, written or not */
@@ -62,9 +62,9 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		if (node->adopted)
 		{
 			/* deleted, and another row with its id inserted elsewhere */
-			if (node->came == NULL && !node->has_ref && c->tree->truth != DP_TREE_CHILDREN &&
+			if (node->saved == NULL && !node->has_ref && c->tree->truth != DP_TREE_CHILDREN &&
 				!(dp_tree_parent(c->tree, doc, &parent) &&
-				  dp_tree_map_find(&c->gone, &parent) != NULL))
+				  dp_tree_map_find(&c->removed, &parent) != NULL))
 				break;
 			if (c->tree->truth == DP_TREE_PARENT)
 				now = dp_tree_set_parent(c->tree, doc, node->up != NULL ? &node->up->id : NULL);
@@ -76,10 +76,10 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 			if (has != (node->up != NULL) || (has && dp_value_compare(&parent, &node->up->id) != 0))
 				break;
 		}
-		if (node->came != NULL && node->came->is_new && has_chained_form(c->tree, doc))
+		if (node->saved != NULL && node->saved->is_new && has_chained_form(c->tree, doc))
 			node->walk = true;
 		now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(c->tree, now, c->chain, n, children),
-							  c->s->gone, c->s->ngone);
+							  c->s->removed, c->s->nremoved);
 		switch (dp_writer_update(c->w, now))
 		{
 			case DP_WRITE_DONE:
@@ -163,7 +163,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 					child->up = node;
 					child->depth = node->depth + 1;
 				}
-				else if (child->came != NULL || child->reached || child->adopted)
+				else if (child->saved != NULL || child->reached || child->adopted)
 					continue; /* its own row says where it hangs */
 				child->reached = true;
 				dp_writer_ref(c->w, &child->ref);
@@ -187,19 +187,20 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 	{
 		int i;
 
-		for (i = 0; i < c->s->ngone; i++)
+		for (i = 0; i < c->s->nremoved; i++)
 		{
-			DpTreeRemoved *gone = &c->s->gone[i];
+			DpTreeRemoved *removed = &c->s->removed[i];
 			DpTreeNode *self;
 
-			if (dp_tree_map_find(&c->gone, &gone->id) != &gone->id)
+			if (dp_tree_map_find(&c->removed, &removed->id) != &removed->id)
 				continue;
-			self = dp_tree_node_find(c, &gone->id);
+			self = dp_tree_node_find(c, &removed->id);
 			if (self != NULL && self->depth == -2)
 			{
 				int n = self->up != NULL ? dp_tree_chain_of(c, self->up, true) : 0;
 
-				dp_tree_follow_gone(c->tree, &c->follow, &gone->id, DP_TREE_REPARENT, c->chain, n);
+				dp_tree_follow_gone(c->tree, &c->follow, &removed->id, DP_TREE_REPARENT, c->chain,
+									n);
 			}
 		}
 	}
@@ -254,7 +255,7 @@ dp_tree_write_children(DpTreeChange *c)
 
 				only.parent = only.ancestors = only.path = only.depth = NULL;
 				now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(&only, doc, NULL, 0, children),
-									  c->s->gone, c->s->ngone);
+									  c->s->removed, c->s->nremoved);
 			}
 			if (now == doc || dp_writer_update(c->w, now) != DP_WRITE_CHANGED)
 				break;
@@ -306,20 +307,20 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 	dp_iter_init(&iter, array->data, array->len);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpTreeRemoved *gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, &value);
+		DpTreeRemoved *removed = (DpTreeRemoved *) dp_tree_map_find(&c->removed, &value);
 		DpTreeNode *child;
 
 		CHECK_FOR_INTERRUPTS();
-		if (gone != NULL)
+		if (removed != NULL)
 		{
 			changed = true;
-			if (gone->came >= 0)
-				dp_builder_append_value(b, NULL, 0, &c->s->came[gone->came].id);
-			else if (gone->children.type == DP_TYPE_ARRAY && gone->stamp != c->stamp)
+			if (removed->saved >= 0)
+				dp_builder_append_value(b, NULL, 0, &c->s->saved[removed->saved].id);
+			else if (removed->children.type == DP_TYPE_ARRAY && removed->stamp != c->stamp)
 			{
 				/* once, whatever untrue arrays say */
-				gone->stamp = c->stamp;
-				(void) children_append(c, node, b, &gone->children, own);
+				removed->stamp = c->stamp;
+				(void) children_append(c, node, b, &removed->children, own);
 			}
 		}
 		else if (array == own || ((child = dp_tree_node_find(c, &value)) != NULL &&

@@ -888,11 +888,11 @@ method_settle(DpDecl *decl, const DpKey *key)
 	if (unseen)
 	{
 		int64 next = rows[n - 1].revision + 1;
-		bool gone = rows[n - 1].operation == DP_VERSION_DELETE;
+		bool deleted = rows[n - 1].operation == DP_VERSION_DELETE;
 		struct varlena *unknown = (struct varlena *) cstring_to_text("");
 
 		char operation = live == NULL ? DP_VERSION_DELETE
-						 : gone       ? DP_VERSION_INSERT
+						 : deleted    ? DP_VERSION_INSERT
 									  : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
