@@ -77,7 +77,7 @@ COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precisio
   '(default: the field). Locks the table against writers. Errors: 22023 not exactly one form, or '
   'options that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
--- The triggers on the table, made anew when options change. The main one carries the declaration.
+-- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._approximation_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,5 @@
--- The attribute pattern: fields of one kind are packed into an array of names and values. Its
--- trigger and its views are in src/patterns/attribute/, what users call beside the verbs in
--- attribute_calls.sql.
+-- The attribute pattern: similar fields are packed into an array of names and values. Its trigger
+-- and its views are in src/patterns/attribute/, other functions for users in attribute_calls.sql.
 
 CREATE FUNCTION docpatterns.attribute_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_trigger' LANGUAGE C;
@@ -127,8 +126,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
   'error 22023 for options of the attribute pattern that do not fit each other';
 
--- The options together with what a pattern must leave alone: the fields that other declarations of
--- the table keep, or go by.
+-- The options, and the fields that other declarations of the table keep or use, which the pattern
+-- must not pack.
 CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson)
   RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -240,7 +239,7 @@ COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS
 
 -- The index ---------------------------------------------------------------------------------------
 
--- What the index is about: the first field of a member's key, and its value.
+-- The key of the index: the first field of a member's key, and its value.
 CREATE FUNCTION docpatterns._attribute_pair(options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'),
@@ -387,8 +386,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._attribute_require_fields(regclass, text) IS
   'error 23001 with the keys of documents that have members which no field can stand for';
 
--- Of members with one key a field can stand for one only: where documents are written anew the
--- others would be lost.
+-- Only one of the members with the same key can become a field: rewriting documents would lose
+-- others.
 CREATE FUNCTION docpatterns._attribute_require_once(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -424,7 +423,7 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
   shape_only := @extschema@.bson_unset(options, 'shape')::text
                 = @extschema@.bson_unset(p.options, 'shape')::text;
-  -- the trigger is dropped and made anew where documents are written, which nobody may see
+  -- the trigger is dropped and created again after documents were written; the lock hides this
   EXECUTE format('LOCK TABLE %s IN %s MODE', rel,
                  CASE WHEN shape_only THEN 'SHARE ROW EXCLUSIVE' ELSE 'ACCESS EXCLUSIVE' END);
   full_options := docpatterns._attribute_full_options(rel, name, options);

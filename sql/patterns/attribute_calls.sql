@@ -1,5 +1,5 @@
--- What users call of the attribute pattern beside the verbs: packing and unpacking of single
--- documents, and a report of keys.
+-- Functions of the attribute pattern: packing and unpacking of single documents, and a report of
+-- keys.
 
 CREATE FUNCTION attribute_pack(
   doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value',
@@ -45,7 +45,7 @@ BEGIN
   options := found.options;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  -- the first field is the key, what stands beside it tells members of one key apart
+  -- the first field is the key, the others distinguish members with the same key
   fields := docpatterns._attribute_fields(options);
   beside := fields[2:] || CASE WHEN @extschema@.bson_exists(options, 'qualifiers') THEN
     coalesce(@extschema@.bson_get_text(options, 'qualifier_field'), 'qualifier') END;

@@ -69,7 +69,7 @@ BEGIN
     RAISE EXCEPTION 'pages cannot have a granularity or an origin'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- raises what is wrong with the span, the origin and the zone
+  -- raises errors in the span, the origin and the time zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
   IF granularity > span THEN

@@ -1,5 +1,5 @@
--- What keeps a bucket relation: packing, other spans, retention, columns, conversion, checks. The
--- calls are in src/patterns/bucket/maintain.c.
+-- Maintenance of a bucket relation: packing, other spans, retention, columns, conversion, checks.
+-- The calls are in src/patterns/bucket/maintain.c.
 
 CREATE FUNCTION bucket_pack(rel regclass, until timestamptz DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_pack_call' LANGUAGE C VOLATILE;
@@ -299,7 +299,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._bucket_disable(regclass, text, bson) IS
   'pattern_disable for the bucket pattern';
 
--- Options are in the main trigger: it is made anew.
+-- Options are in the main trigger: it is created again.
 CREATE FUNCTION docpatterns._bucket_redeclare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -522,7 +522,7 @@ BEGIN
       pg_catalog.current_setting('block_size')::bigint;
     SELECT c.reltuples INTO rows_estimate FROM pg_catalog.pg_class c
       WHERE c.oid OPERATOR(pg_catalog.=) source;
-    -- as many pages as hold a batch; a hundred rows to a page when nobody has counted
+    -- as many pages as contain a batch; a hundred rows per page without statistics
     step := greatest(1, (batch OPERATOR(pg_catalog./) CASE
           WHEN rows_estimate OPERATOR(pg_catalog.>) 0 AND blocks OPERATOR(pg_catalog.>) 0
               THEN greatest(rows_estimate OPERATOR(pg_catalog./) blocks, 1) ELSE 100 END)::bigint);

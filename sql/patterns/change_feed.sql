@@ -1,5 +1,5 @@
--- The change feed: what happened to the documents of a table, for readers that follow. Triggers and
--- calls are in src/patterns/change_feed/.
+-- The change feed: changes of the documents of a table, in order. Triggers and calls are in
+-- src/patterns/change_feed/.
 
 CREATE FUNCTION docpatterns.change_feed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_change_feed_trigger' LANGUAGE C;
@@ -120,8 +120,7 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._change_feed_options(regclass, text) IS 'options of a change feed';
 
--- Keys of which the feed does not say last what the table has: the operation that is missing, and
--- the document.
+-- Keys whose last change differs from the table: the missing operation, and the document.
 CREATE FUNCTION docpatterns._change_feed_differences(rel regclass, name text)
   RETURNS TABLE (key bson_value, operation text, found text, doc bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -1,5 +1,6 @@
 -- The computed pattern: fields that are totals of the rows of another table. Its triggers are in
--- src/patterns/computed/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- src/patterns/computed/ and src/kit/derive/, functions shared by patterns of two tables in
+-- derive.sql.
 
 CREATE FUNCTION docpatterns.computed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_computed_trigger' LANGUAGE C;
@@ -96,7 +97,7 @@ COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, 
   'or 0A000 options and fields that do not fit, 42710 the name exists, 42501 unless the caller '
   'owns both tables';
 
--- What a declaration must not do: errors, or nothing.
+-- Raises errors in options.
 CREATE FUNCTION docpatterns._computed_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -120,7 +121,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._computed_verify(regclass, bson) IS
   'errors 22023 and 0A000 for options of a computed pattern that do not fit each other';
 
--- The triggers on the target, made anew when options change. The main one carries the declaration.
+-- The triggers on the target, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._computed_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -199,7 +200,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS
   'whether the documents of a group are found by their primary key';
 
--- What a target row t is linked by, as a bson_value.
+-- The value by which a target row t is linked, a bson_value.
 CREATE FUNCTION docpatterns._computed_target_key(rel regclass, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN NOT docpatterns._computed_by_key($1,
@@ -216,7 +217,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS
   'SQL text: the key of the group of a target row t';
 
--- What a declaration of mode on_read has instead of triggers: a view that computes.
+-- A declaration with mode on_read has a view instead of triggers.
 CREATE FUNCTION docpatterns._computed_create_view(rel regclass, source regclass, options bson)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

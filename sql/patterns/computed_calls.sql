@@ -1,4 +1,4 @@
--- The computed pattern: the verbs of all patterns, and refreshing what is deferred.
+-- The computed pattern: the verbs of all patterns, and refreshing deferred groups.
 
 -- A declaration with its tables.
 CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options bson,
@@ -27,7 +27,7 @@ DECLARE
   filter @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
-  -- what is queued is no violation
+  -- queued groups are not violations
   RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM '
       'docpatterns._computed_check_documents($1, $2) c %s',
     CASE WHEN p.queue IS NULL THEN '' ELSE
@@ -49,7 +49,7 @@ BEGIN
       CASE WHEN p.queue IS NULL THEN '' ELSE
         format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)',
           p.queue) END,
-      -- what no document can have as its _id
+      -- not a valid _id
       CASE WHEN docpatterns._computed_by_key(rel,
           @extschema@.bson_get_text(p.options, 'target_field')) THEN
         'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
@@ -126,7 +126,7 @@ BEGIN
            WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL
                OR q.name = computed_refresh.name)
              AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
-    -- once: what is queued meanwhile would be locked out of order
+    -- all at once: later batches would be locked out of order
     done := done + docpatterns._computed_refresh(rel, d.name,
         coalesce(batch::bigint, 1::bigint << 62));
   END LOOP;
@@ -201,8 +201,7 @@ BEGIN
   END IF;
   IF (o OPERATOR(@extschema@.->) 'fields'::text)::text
      <> (p.options OPERATOR(@extschema@.->) 'fields'::text)::text THEN
-    -- fields that are no longer computed go away; until the trigger is made anew below it does not
-    -- fire
+    -- removes fields that are no longer computed; without the trigger, which is created again below
     PERFORM docpatterns._computed_create_triggers(rel,
         @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
     PERFORM docpatterns._computed_strip_all(rel, p.options, true);
@@ -232,7 +231,7 @@ DECLARE
   done bigint;
 BEGIN
   IF own <> '{}' AND fields THEN
-    -- what documents had before stays
+    -- values from before the declaration are kept
     PERFORM docpatterns._computed_strip_all(rel, options, false);
     EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE '
         '@extschema@.bson_exists_any(%2$I, $1)', rel, doc)

@@ -1,6 +1,6 @@
--- The fan-out pattern: each new post is put on the walls of those who follow its author. Its
--- triggers are in src/patterns/fanout/ and src/kit/derive/, what all patterns of two tables share
--- in derive.sql.
+-- The fan-out pattern: each new post is added to the walls of its author's followers. Its triggers
+-- are in src/patterns/fanout/ and src/kit/derive/, functions shared by patterns of two tables in
+-- derive.sql.
 
 CREATE FUNCTION docpatterns.fanout_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_fanout_trigger' LANGUAGE C;
@@ -191,7 +191,7 @@ BEGIN
           docpatterns._pattern_doc_column(follows,
           @extschema@.bson_get_text(options, 'source_doc_column'))) p),
                   @extschema@.bson_get_text(options, 'follower'));
-  -- who follows authors without posts may have no wall yet
+  -- followers of authors without posts may have no wall yet
   RETURN QUERY EXECUTE format(
     'SELECT q.key, ''wall''::text, coalesce(left(q.expected::text, 300), ''absent''), '
     'coalesce(left(q.found::text, 300), ''missing'') '
@@ -213,7 +213,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
 
--- One post of each author: settling it makes the walls of his followers.
+-- One post of each author: settling it creates the walls of the author's followers.
 CREATE FUNCTION docpatterns._fanout_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in
+-- Key-value structures: spaces, keys, and functions for all structures. The functions are in
 -- src/patterns/kv/.
 
 CREATE FUNCTION docpatterns.kv_trigger() RETURNS trigger
@@ -143,7 +143,7 @@ BEGIN
         'ORDER BY k.key LIMIT $1', place) USING take LOOP
     purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
-  -- what two who removed the last members at the same time have left
+  -- rows left by concurrent transactions that removed the last members
   FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS '
       '(SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
                           'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT '

@@ -133,7 +133,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_verify(regclass, bson) IS
   'error 22023 for options of the outlier pattern that do not fit each other';
 
--- The triggers on the table, made anew when options change. The main one carries the declaration.
+-- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._outlier_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -242,7 +242,7 @@ COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
 
 -- Verbs -------------------------------------------------------------------------------------------
 
--- What _pattern_parts() says, with "s" a row of the store, whichever of the two it is.
+-- The result of _pattern_parts(), with "s" a row of either kind of store.
 CREATE FUNCTION docpatterns._outlier_parts(rel regclass, name text,
                                OUT base text, OUT schema_name text, OUT table_name text,
                                OUT options bson, OUT doc text,
@@ -402,7 +402,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_check(regclass, text) IS
   'violated invariants of an outlier pattern';
 
--- Keys of rows that may have to be settled.
+-- Keys of rows that may have to be corrected.
 CREATE FUNCTION docpatterns._outlier_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -588,8 +588,7 @@ BEGIN
     END IF;
   END IF;
 
-  -- documents that have extras are arranged anew at once, because their triggers go by the new
-  -- options
+  -- documents with extras are arranged at once, because their triggers use the new options
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base,
         p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN

@@ -1,5 +1,5 @@
--- The payload pattern: a bulky field lies compressed in its document, the fields that are asked for
--- are extracted from it on every write. Its triggers are in src/patterns/payload/.
+-- The payload pattern: a bulky field is compressed in its document, fields for queries are
+-- extracted from it on every write. Its triggers are in src/patterns/payload/.
 
 CREATE FUNCTION docpatterns.payload_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_payload_trigger' LANGUAGE C;

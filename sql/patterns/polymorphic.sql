@@ -1,5 +1,5 @@
--- The polymorphic pattern: documents of several kinds in one table, each of the shape that its kind
--- asks for. The triggers, and what looks at documents, are in src/patterns/polymorphic/.
+-- The polymorphic pattern: documents of several kinds in one table, each with the schema of its
+-- kind. The triggers and the validation are in src/patterns/polymorphic/.
 
 CREATE FUNCTION docpatterns.polymorphic_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_trigger' LANGUAGE C;
@@ -113,7 +113,7 @@ COMMENT ON FUNCTION polymorphic_enable(regclass, text, text, bson, text, text, t
   'against writers. Errors: 22023 or 0A000 options that do not fit, 42710 or 42P07 a name is '
   'taken, 42501 unless the caller owns the table';
 
--- What a declaration must not say.
+-- Raises errors in options.
 CREATE FUNCTION docpatterns._polymorphic_verify(rel regclass, options bson) RETURNS void
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT FROM docpatterns._polymorphic_split_path(@extschema@.bson_get_text($2, 'by'))
@@ -189,7 +189,7 @@ COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_valu
   '42710 or 42P07 a name is taken, 23505 documents with one unique key, 42501 unless the caller '
   'owns the table';
 
--- The polymorphic declaration of a name, or the only one, and what is known of its table.
+-- The polymorphic declaration of a name, or the only one, and the properties of its table.
 CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT name text,
   OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid,
   OUT doc text,
@@ -247,7 +247,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_expression(text, text, text, text, boolean) IS
   'SQL text: a column of a view over the documents doc';
 
--- What tells the documents of a variant from the others, in a WHERE clause.
+-- The condition in a WHERE clause for documents of a variant.
 CREATE FUNCTION docpatterns._polymorphic_predicate(doc text, path text, value bson_value)
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -264,7 +264,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_view_labels(bson) IS
   'what its view is named after';
 
--- The view of a variant (or, with NULL, of all): made, or made anew.
+-- Creates or replaces the view of a variant (NULL: of all).
 CREATE FUNCTION docpatterns._polymorphic_create_view(rel regclass, of text, variant text,
   wanted text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -306,7 +306,7 @@ BEGIN
     qualified := format('%I.%I', m.schema_name, wanted);
   END IF;
 
-  -- the table's columns, then the field that tells, then those of the schemas, then the document
+  -- the table's columns, the field with the kind, the schemas' fields, the document
   doc := CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END;
   FOR c IN SELECT a.attname::text AS name FROM pg_attribute a WHERE a.attrelid = rel
       AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> m.doc ORDER BY a.attnum LOOP
@@ -357,7 +357,7 @@ BEGIN
                     format(' WHERE %s AND ', docpatterns._polymorphic_predicate(doc, m.field_path,
                         v.value)) END)
            || docpatterns._pattern_mark(pattern, coalesce(variant, of));
-  -- what is written to the view of a variant is of the variant
+  -- documents written to the view of a variant get its kind
   query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE
       WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local'
       END, query);
@@ -422,8 +422,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_create_indexes(regclass, text, text) IS
   'makes the partial indexes of a variant that are not there; locks the table against writers';
 
--- What a variant wants, and what it has. An index says which declaration and which paths it is made
--- for.
+-- The required and existing indexes of a variant. An index's comment has its declaration and paths.
 CREATE FUNCTION docpatterns._polymorphic_indexes(rel regclass, of text, variant text,
   OUT is_unique boolean, OUT paths text[], OUT expressions text, OUT line text, OUT index regclass)
   RETURNS SETOF record

@@ -1,5 +1,5 @@
--- The polymorphic pattern: its verbs, and what users call. Declarations and views are in
--- polymorphic.sql, the view of one thing from several tables in polymorphic_merge.sql.
+-- The polymorphic pattern: its verbs, and functions for users. Declarations and views are in
+-- polymorphic.sql, the single view of several tables in polymorphic_merge.sql.
 
 -- Verbs of the declaration ------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ BEGIN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text,
       'missing'::text;
   END IF;
-  -- what a variant asks for is told by the variant
+  -- the declaration of a variant reports its own errors
   RETURN QUERY SELECT v.key, v.what, v.expected, v.found
     FROM docpatterns._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
 END
@@ -51,7 +51,7 @@ BEGIN
     '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
     'WHERE %6$s AND NOT docpatterns._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
     m.key_value, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of,
-    -- those of one variant are told apart before they are looked at
+    -- groups documents by variant before it validates them
     CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE
       docpatterns._polymorphic_predicate('q.doc', m.field_path, only_value) END);
 END
@@ -162,7 +162,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS
   'brings the view and the indexes of a variant in line with its schemas';
 
--- What expressions mean is PostgreSQL's to say: an index is made without rows and compared.
+-- PostgreSQL parses expressions: creates an index without rows to compare.
 CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text)
   RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -349,7 +349,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, o.of) q;
-  -- with unknown: error nobody could write them any more
+  -- with unknown => 'error' they could no longer be written
   IF @extschema@.bson_get_text(m.options, 'unknown') = 'error'
       AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     -- those too that others have written since the transaction's snapshot, before the table was
@@ -531,7 +531,7 @@ BEGIN
     schema := (found OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson;
     documents := CASE WHEN schema IS NOT NULL THEN
       (found OPERATOR(@extschema@.->) 'documents'::text)::bigint ELSE 0 END;
-    -- what is of no kind has to be accepted
+    -- documents without a kind must be accepted
     command := CASE WHEN declared IS NULL THEN
       format('SELECT polymorphic_enable(%L, by => %L%s%s)', t.base, by_path,
         CASE

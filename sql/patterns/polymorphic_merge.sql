@@ -1,6 +1,6 @@
--- The single view: one document for what several tables know of one thing, each of them under a
--- field of its own. Its triggers are in src/patterns/polymorphic/merge.c and src/kit/derive/, what
--- all patterns of two tables share in derive.sql. Each source is a declaration of the merged table.
+-- The single view: one document merged from several tables, each in a field of its own. Its
+-- triggers are in src/patterns/polymorphic/merge.c and src/kit/derive/, functions shared by
+-- patterns of two tables in derive.sql. Each source is a declaration of the merged table.
 
 CREATE FUNCTION docpatterns.polymorphic_merge_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_trigger' LANGUAGE C;
@@ -179,7 +179,7 @@ CREATE FUNCTION docpatterns._polymorphic_merge_verify(rel regclass, name text) R
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_verify(regclass, text) IS
   'compiles a declaration: errors for what is wrong with its fields';
 
--- The triggers on the merged table, made anew when options change. The main one carries the
+-- The triggers on the merged table, created again when options change. The main one has the
 -- declaration.
 CREATE FUNCTION docpatterns._polymorphic_merge_create_triggers(rel regclass, options bson)
   RETURNS void

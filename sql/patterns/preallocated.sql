@@ -124,7 +124,7 @@ CREATE FUNCTION docpatterns._preallocated_until_path(options bson) RETURNS text
 COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS
   'path of the field that says until when slots are held (store => document)';
 
--- The triggers on the table, made anew when options change. The main one carries the declaration.
+-- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._preallocated_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Query tables: a table of real columns for each query, kept from a source. The triggers are in
--- src/patterns/query_table/, what all patterns of two tables share in derive.sql.
+-- Query tables: a table of real columns for each query, derived from a source. The triggers are in
+-- src/patterns/query_table/, functions shared by patterns of two tables in derive.sql.
 
 CREATE FUNCTION docpatterns.query_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_query_table_trigger' LANGUAGE C;
@@ -356,7 +356,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   PERFORM docpatterns._query_table_create_index(rel, name);
-  -- what does not belong there goes first: it may stand in the way of what does
+  -- deletes rows that do not belong there first: they may conflict with new ones
   done := docpatterns._query_table_sweep(rel, name);
   RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE
       WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name)

@@ -1,5 +1,5 @@
--- The extended reference pattern: documents that carry copies of fields of the documents that they
--- name. What fills the copies in and keeps them is in src/patterns/reference/.
+-- The extended reference pattern: documents that contain copies of fields of the documents to which
+-- they refer. src/patterns/reference/ fills and updates the copies.
 
 CREATE FUNCTION docpatterns.reference_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_trigger' LANGUAGE C;
@@ -146,7 +146,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._reference_paths(bson) IS
   'paths of the field that has copies, and of what is copied into it';
 
--- What the source has, too, stays.
+-- Keeps values that the source has, too.
 CREATE FUNCTION docpatterns._reference_added(rel regclass, name text, options bson, altered bson,
   OUT added text[], OUT holds text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -218,7 +218,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._reference_create_indexes(regclass, bson) IS
   'makes the indexes that a reference pattern needs, unless they are there';
 
--- The triggers of both tables, made anew when options change. The main one carries the declaration.
+-- The triggers of both tables, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regclass, options bson)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -422,7 +422,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._reference_check(regclass, text) IS
   'violated invariants of a reference pattern';
 
--- Keys of rows that may have to be settled.
+-- Keys of rows that may have to be corrected.
 CREATE FUNCTION docpatterns._reference_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -455,7 +455,7 @@ BEGIN
   END IF;
   PERFORM docpatterns._reference_create_indexes(rel, p.options);
   IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
-    -- what it held is lost, but all rows are looked at below
+    -- the queue is lost, but all rows are checked below
     PERFORM docpatterns._reference_create_triggers(rel, p.source,
               @extschema@.bson_set(p.options, 'second_pair',
                 docpatterns._derive_create_queue(rel, 'reference', name)));
@@ -514,7 +514,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', concat_ws(', ', rel, p.source));
-  -- copies that lag are brought up to date: nobody would know afterwards
+  -- updates outdated copies, which would not be noticed afterwards
   IF p.queue IS NOT NULL AND @extschema@.bson_get_text(how, 'keep_data') <> 'true' THEN
     done := @extschema@.reference_refresh(rel, name);
     PERFORM docpatterns._derive_require_seen(p.queue);

@@ -1,4 +1,4 @@
--- What users call of the extended reference pattern.
+-- Functions of the extended reference pattern for users.
 
 CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT NULL)
   RETURNS bigint
@@ -78,7 +78,7 @@ BEGIN
           WHERE s.id OPERATOR(@extschema@.=) r.id)
       ORDER BY %8$s
       $q$, d.name, p.key_value,
-      -- only a server that notes when transactions commit can tell
+      -- requires track_commit_timestamp
       CASE WHEN current_setting('track_commit_timestamp') = 'on' THEN
         'pg_xact_commit_timestamp(b.xmin)' ELSE 'NULL::timestamptz' END,
       p.base, p.sites, p.doc, p.sources, p.key_list);

@@ -1,6 +1,5 @@
--- Relationships with ids on both sides: two arrays that point at each other and are kept in
--- agreement. What keeps them is in src/patterns/relationship/relationship.c; conversions and advice
--- are in relationship_calls.sql.
+-- Relationships with ids on both sides: two arrays that are kept consistent by
+-- src/patterns/relationship/relationship.c; conversions and advice are in relationship_calls.sql.
 
 CREATE FUNCTION docpatterns.relationship_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_relationship_trigger' LANGUAGE C;
@@ -106,7 +105,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
   'error 22023 unless the paths of a relationship can have arrays of ids';
 
--- Who names a document that is not there yet has to be found when it comes.
+-- References to a missing document must be found when it is inserted.
 CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -316,7 +315,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS
   'SQL text: keys of rows of the first side whose ids do not agree';
 
--- What only the other side names.
+-- References on the other side only.
 CREATE FUNCTION docpatterns._relationship_build_end(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Relationships: converting whole ones between embedded and linked, advice on which to choose, and
--- $lookup as a function. What keeps two arrays of ids in agreement is in relationship.sql.
+-- Relationships: conversion between embedded and linked documents, advice on which to choose, and
+-- $lookup as a function. Consistent arrays of ids are in relationship.sql.
 
 CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
@@ -11,8 +11,7 @@ COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
 
 -- Embedding ---------------------------------------------------------------------------------------
 
--- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the
--- child.
+-- The two tables of a conversion, locked; "p" is a row of the parent, "c" one of the child.
 CREATE FUNCTION docpatterns._relationship_tables(parent regclass, child regclass,
   OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
                                  OUT child_base text, OUT child_doc text, OUT child_key text,
@@ -148,7 +147,7 @@ BEGIN
       'k.owner';
   END IF;
 
-  -- what cannot be, found before anything is written
+  -- refuses invalid documents before anything is written
   IF on_field IS NOT NULL THEN
     PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner '
           'AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE NOT '

@@ -1,5 +1,6 @@
 -- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in
--- src/patterns/rollup/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- src/patterns/rollup/ and src/kit/derive/, functions shared by patterns of two tables in
+-- derive.sql.
 
 CREATE FUNCTION docpatterns.rollup_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_rollup_trigger' LANGUAGE C;
@@ -118,7 +119,7 @@ COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], re
   'Locks the tables against writers and builds indexes. Errors: 22023, 22004 or 0A000 options and '
   'fields that do not fit, 42710 or 42P07 a name is taken, 42501 unless the caller owns the tables';
 
--- Groups are found by what they are grouped by and the time.
+-- The index on the fields of groups and the time.
 CREATE FUNCTION docpatterns._rollup_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -154,7 +155,8 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._rollup_repair(regclass, text) IS 'pattern_repair of a roll-up';
 
--- One row of the source for each group of the finest level: settling it settles the levels above.
+-- One row of the source for each group of the finest level: settling it also corrects the levels
+-- above.
 CREATE FUNCTION docpatterns._rollup_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -13,8 +13,8 @@ COMMENT ON FUNCTION docpatterns.schema_versioning_view_trigger() IS
   'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that '
   'version; error 40001 when the document has changed since it was read';
 
--- What the generated functions call. One that calls functions which may not run in parallel is told
--- apart.
+-- Called by generated functions. There are two, because one calls functions that may not run in
+-- parallel.
 CREATE FUNCTION docpatterns._schema_versioning_as(doc bson, chain bson, steps regprocedure[])
   RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
@@ -229,9 +229,9 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_type(regclass, text, text) IS
   'the type that documents have the field with their version in, NULL where none has it';
 
--- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps,
--- changed the versions whose function would not answer as it did: these get a new one. A function
--- that answers what it answered, and more, stays the same one.
+-- Creates the functions, triggers and views of a declaration. steps are the functions of the steps,
+-- changed the versions whose function would return other results: these get a new one. A function
+-- with the same results, or more, is kept.
 CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, options bson,
   steps regprocedure[], changed int[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -326,7 +326,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS
   'makes functions, triggers and views of a schema versioning declaration';
 
--- The options of a generated function: what tells it how to bring a document to a version.
+-- The options of a generated function, which convert a document to a version.
 CREATE FUNCTION docpatterns._schema_versioning_chain(options bson, version int) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text,
@@ -422,8 +422,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_renew(regclass, regprocedure)
   'tells all sessions that indexes use a function whose body is another one: they keep expressions '
   'with the bodies of functions in them; error 42501 unless the caller owns the table';
 
--- A function that got another name because there was one before it takes that one's place when it
--- has gone.
+-- Gives a function its name when the function that had it before has been dropped.
 CREATE FUNCTION docpatterns._schema_versioning_rename_functions(rel regclass, options bson,
   versions int[], functions regprocedure[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -475,8 +474,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_view_labels(bson) IS
   'what its views are named after';
 
--- Those who write through a view lock it first and the table then; so do those who change a
--- declaration.
+-- Writes through a view lock it before the table; so do changes of a declaration.
 CREATE FUNCTION docpatterns._schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_lock' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._schema_versioning_lock(regclass, regclass[]) IS
@@ -617,7 +615,7 @@ BEGIN
     WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE
     step END;
 
-  -- what an index still uses of a former step would not know the documents that come with a new one
+  -- functions of former steps, if an index uses them, cannot read documents of the new one
   IF NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t
       WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
      AND EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r
@@ -793,8 +791,7 @@ BEGIN
           WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v
         WHERE v <= p.current);
 
-  -- documents of a version satisfy its schema, and so do older ones when they are brought to the
-  -- current version
+  -- documents must satisfy the schema of their version, older ones after conversion
   FOR s IN
     SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version,
       (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
@@ -986,8 +983,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_disable(regclass, text, bson) IS
   'pattern_disable of the schema versioning pattern: documents stay as they are';
 
--- Indexes may use the functions, so that they stay and get all that makes them what they are again:
--- CREATE OR REPLACE leaves nothing of the former one but its owner and its grants.
+-- Indexes may use the functions, so they are kept with all their properties: CREATE OR REPLACE only
+-- keeps the owner and the grants.
 CREATE FUNCTION docpatterns._schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

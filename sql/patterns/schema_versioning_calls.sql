@@ -3,8 +3,8 @@
 
 -- Migration ---------------------------------------------------------------------------------------
 
--- What migrations do and did, one row for each declaration. It tells people something and is needed
--- by nobody: where a migration goes on is told by the documents.
+-- Progress of migrations, one row for each declaration. Only informative: a migration continues
+-- according to the documents.
 CREATE TABLE docpatterns.schema_versioning_runs (
   rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL,
   passed_over bigint NOT NULL, part float8 NOT NULL,
@@ -47,7 +47,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_batch(regclass, regclass, tex
   'message, detail and hint are those of the document of key that could not be; error 42501 unless '
   'the caller owns the table';
 
--- Which tables a migration goes through, and how large they are.
+-- The tables of a migration, and their sizes.
 CREATE FUNCTION docpatterns._schema_versioning_leaves(rel regclass, OUT leaf regclass,
   OUT blocks bigint) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -109,8 +109,8 @@ BEGIN
     COMMIT;
   END IF;
 
-  -- rows that others were writing are left for the next pass, which looks for such as have come
-  -- behind it, too; the last one waits
+  -- rows that others were writing are left for the next pass, which also finds rows written behind
+  -- this one; the last pass waits
   LOOP
     pass := pass OPERATOR(pg_catalog.+) 1;
     again := 0;
@@ -181,7 +181,7 @@ BEGIN
                     AND wanted OPERATOR(pg_catalog.=) p.current)));
     is_wait := again OPERATOR(pg_catalog.>) 0
       AND (written OPERATOR(pg_catalog.=) 0 OR pass OPERATOR(pg_catalog.>) 2);
-    -- whoever writes documents of another version all the time is not waited for
+    -- does not wait forever for transactions that keep writing documents of another version
     EXIT WHEN pass OPERATOR(pg_catalog.>=) 10;
   END LOOP;
   PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1,

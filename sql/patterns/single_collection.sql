@@ -1,5 +1,5 @@
--- The single collection pattern: documents of several types in one table, which name those that
--- they belong to. What looks for them and keeps them is in src/patterns/single_collection/.
+-- The single collection pattern: documents of several types in one table, which refer to the
+-- documents to which they belong. src/patterns/single_collection/ finds and updates them.
 
 CREATE FUNCTION docpatterns.single_collection_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_collection_trigger' LANGUAGE C;

@@ -1,4 +1,4 @@
--- What users call of the single collection pattern.
+-- Functions of the single collection pattern for users.
 
 CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT NULL,
   name text DEFAULT NULL) RETURNS SETOF bson
@@ -18,9 +18,9 @@ COMMENT ON FUNCTION single_collection_query(regclass, boolean, text) IS
 
 -- From separate collections and back --------------------------------------------------------------
 
--- links says which fields of which type name what: {"review": {"book": "book", "user": "user"},
--- "user": {"books": ["book"]}}: the field "book" of a review has the id of a book, the field
--- "books" of a user is an array of such ids.
+-- links contains the type to which a field of a type refers: {"review": {"book": "book", "user":
+-- "user"}, "user": {"books": ["book"]}}: the field "book" of a review has the id of a book, the
+-- field "books" of a user is an array of such ids.
 CREATE FUNCTION single_collection_from(
   rel text, tables regclass[], types text[] DEFAULT NULL, links bson DEFAULT '{}',
   type_field text DEFAULT 'docType', related_field text DEFAULT NULL,
@@ -114,7 +114,7 @@ BEGIN
     id_field := @extschema@.bson_get_text((d.options OPERATOR(@extschema@.->)
           'id_fields'::text)::@extschema@.bson, ARRAY[types[i]]);
     IF id_field IS NOT NULL THEN
-      -- the id goes where documents of the type have it, and the collection gives another _id
+      -- the id is stored in the type's id field, and the collection sets another _id
       UPDATE pg_temp.docpatterns_from AS f
         SET doc = @extschema@.bson_set(@extschema@.bson_unset(f.doc, '_id'), id_field, f.id)
         WHERE f.type = types[i] AND NOT @extschema@.bson_exists(f.doc, id_field);
@@ -142,7 +142,7 @@ BEGIN
       END IF;
     END LOOP;
   END LOOP;
-  -- ids of one table may be those of another, and only _id has to be unique
+  -- ids of tables may be equal, and only _id must be unique
   IF keyed IS NULL THEN
     SELECT string_agg(left(q.id::text, 100), ', ') INTO twice
       FROM (SELECT f.id FROM pg_temp.docpatterns_from f WHERE @extschema@.bson_exists(f.doc, '_id')
@@ -339,7 +339,7 @@ BEGIN
     IF related IS NOT NULL AND links OPERATOR(@extschema@.#>) ARRAY[type] IS NOT NULL THEN
       doc := format('@extschema@.bson_unset(%s, %L)', doc, related);
     ELSIF related IS NOT NULL THEN
-      -- what nobody has said where it should go stays, but for the relation to itself
+      -- documents without a target table stay, without the relation to themselves
       doc := format('CASE WHEN r.parents = ''{}'' THEN @extschema@.bson_unset(%1$s, %2$L) ELSE '
           '@extschema@.bson_set(%1$s, %2$L, r.parents) END', doc, related);
     END IF;

@@ -18,7 +18,7 @@ COMMENT ON FUNCTION docpatterns._single_table_template(text) IS
 
 -- Declaring ---------------------------------------------------------------------------------------
 
--- The caller's search_path decides where an unqualified name goes.
+-- An unqualified name is created according to the caller's search_path.
 CREATE FUNCTION single_table_create(
   rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
@@ -150,7 +150,7 @@ BEGIN
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
-  -- who has locked an item is going to write it
+  -- a transaction that has locked an item will write it
   EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', rel);
   options := docpatterns._single_table_options(rel);
   IF entity = '' OR octet_length(entity) > 63 THEN
@@ -202,8 +202,7 @@ COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, 
   '22023 templates that do not fit, 23502, 23514 or 23505 items that cannot have the new keys, '
   '42501 unless the caller owns the table';
 
--- The view of an entity's items: an ordinary one that can be written to, and that knows which
--- entity it is of.
+-- The view of an entity's items: can be written to, and sets the entity.
 CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text)
   RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -281,7 +280,7 @@ COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS
 
 -- Verbs -------------------------------------------------------------------------------------------
 
--- What is in the row of an item, as _single_table_image() says what it has to be.
+-- Differences between the row of an item and _single_table_image().
 CREATE FUNCTION docpatterns._single_table_row(rel regclass) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Calls of single tables. They do what they do with the rights of the caller; those for single
--- items and queries are in src/patterns/single_table/.
+-- Calls of single tables, with the privileges of the caller; those for single items and queries are
+-- in src/patterns/single_table/.
 
 CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;
@@ -230,7 +230,7 @@ BEGIN
   IF NOT @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field') THEN
     RETURN 0;
   END IF;
-  -- rows that somebody is writing may not have expired when he is done: another time
+  -- locked rows are skipped: their writer may extend the expiry
   EXECUTE format('DELETE FROM %1$s AS t WHERE (t.pk, t.sk) IN (SELECT e.pk, e.sk FROM %1$s AS e '
       'WHERE e.expires_at <= $1 ORDER BY e.expires_at LIMIT $2 FOR UPDATE SKIP LOCKED) AND '
       't.expires_at <= $1', rel)

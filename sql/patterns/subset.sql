@@ -1,5 +1,6 @@
 -- The subset pattern: documents show the first few rows of their group. Its triggers are in
--- src/patterns/subset/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- src/patterns/subset/ and src/kit/derive/, functions shared by patterns of two tables in
+-- derive.sql.
 
 CREATE FUNCTION docpatterns.subset_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_trigger' LANGUAGE C;
@@ -99,7 +100,7 @@ COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
   'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and '
   'returns its pair, the option "gone_pair"';
 
--- What a declaration must not say.
+-- Raises errors in options.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._subset_member('{}'::@extschema@.bson,
@@ -116,7 +117,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._subset_is_document(bson_value) IS
   'whether a value is a document; false for NULL';
 
--- The triggers on the target, made anew when options change. The main one carries the declaration.
+-- The triggers on the target, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._subset_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -134,8 +135,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._subset_create_triggers(regclass, bson) IS
   'triggers of the subset pattern on the table with the field';
 
--- The index by which a group's first rows are found, unless there is one. That it was made for the
--- pattern stands in its comment.
+-- Creates the index for a group's first rows unless there is one. Its comment shows that the
+-- pattern created it.
 CREATE FUNCTION docpatterns._subset_create_index(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -311,7 +312,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS
   'SQL text: keys of all documents, each of which may show others than it should';
 
--- Elements are rows as they stand, unless members show fields by other names.
+-- Elements are unchanged rows, unless members show fields by other names.
 CREATE FUNCTION docpatterns._subset_adopts(options bson) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->)
@@ -363,7 +364,7 @@ BEGIN
       ORDER BY n ON CONFLICT DO NOTHING$q$, p.source, p.source_column, on_field)
         USING elements, key;
 EXCEPTION WHEN integrity_constraint_violation THEN
-  -- a table that takes no such rows: the elements are told
+  -- the source accepts no such rows: the caller reports the elements
   NULL;
 END
 $$;
@@ -376,8 +377,7 @@ COMMENT ON FUNCTION docpatterns._subset_identity(regclass, text, bson) IS
   'what a member is known by: {_id: ..} where members show the source''s _id, else what they show '
   'of the order, else {hash: ..} of its bytes';
 
--- The other way round than members are made: what of an array can be shown of rows that are not
--- there yet.
+-- The inverse of building members: new rows for the elements of an array.
 CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson,
   inserted boolean) RETURNS bson[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -414,7 +414,7 @@ BEGIN
   shown := format('SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s '
       'ORDER BY %s, %s LIMIT %s',
                   p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep);
-  -- what is shown as it is needs no look at the rows
+  -- unchanged members need no read of the rows
   FOR member IN EXECUTE format($q$
     SELECT v.member FROM @extschema@.bson_elements($2) WITH ORDINALITY AS e (element, n)
       CROSS JOIN LATERAL (SELECT CASE
@@ -455,8 +455,7 @@ BEGIN
     END IF;
     CONTINUE WHEN is_known;
 
-    -- what has no identity but its bytes may be a member that was edited, unless all others are as
-    -- they are
+    -- a member without an identity may be an edited one, unless all others are unchanged
     IF NOT inserted AND @extschema@.bson_exists(identity, 'hash') THEN
       EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS m WHERE NOT EXISTS (SELECT FROM '
           '@extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))',

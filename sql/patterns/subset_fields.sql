@@ -1,4 +1,4 @@
--- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods
+-- Hot and cold fields: rarely read fields of documents are in a side table. Triggers and methods
 -- are in src/patterns/subset/fields.c.
 
 CREATE FUNCTION docpatterns.subset_fields_trigger() RETURNS trigger
@@ -144,7 +144,7 @@ BEGIN
         @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   END IF;
-  -- what has no document, and fields that are not cold (any more)
+  -- rows without a document, and fields that are no longer cold
   FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM '
       '@extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
                           'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT '

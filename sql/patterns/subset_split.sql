@@ -79,7 +79,7 @@ BEGIN
   PERFORM docpatterns._pattern_require_unused(rel, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
 
-  -- what cannot be an element, found before anything is written
+  -- refuses invalid elements before anything is written
   EXECUTE format($q$SELECT k::text
       FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b
     WHERE CASE @extschema@.bson_typeof(a) WHEN 'array' THEN
@@ -144,7 +144,7 @@ BEGIN
     EXECUTE format('DELETE FROM %s', s.base);
   END IF;
 
-  -- what elements look like when they are shown, and when they are put back
+  -- elements as members show them, and as a join returns them
   element := @extschema@.bson_build(on_field, 0);
   IF NOT has_id THEN
     element := @extschema@.bson_set(element, '_id', 0);

@@ -74,7 +74,7 @@ COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, bo
   'name of the declaration. Builds indexes; locks the table against writers. Errors: 22023 options '
   'that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
--- What arrays of children had once tells old copies of them from what is new.
+-- The list of former children distinguishes old copies of arrays from new ones.
 CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -169,7 +169,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_paths(bson) IS
   'paths of the fields that the tree pattern derives from the one that is written by hand';
 
--- The triggers on the table, made anew when options change. The main one carries the declaration.
+-- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -239,7 +239,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_indexes(regclass, text, text) IS
   'the indexes that a tree declaration needs';
 
--- An index of the table that is what a declaration needs, or NULL.
+-- An index of the table as a declaration needs it, or NULL.
 CREATE FUNCTION docpatterns._tree_index_find(rel regclass, is_unique boolean, definition text,
   shown text) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -357,7 +357,7 @@ COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS
   'SQL text: common table expressions that compute a tree anew from the form that is written by '
   'hand';
 
--- What a node of "rows" should look like beside what it does.
+-- The expected values of a node of "rows", and the present ones.
 CREATE FUNCTION docpatterns._tree_faults_sql(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format($q$FROM rows r LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) r.id
@@ -452,7 +452,7 @@ BEGIN
     nearest := CASE @extschema@.bson_get_text(p.options, 'ancestors_order')
       WHEN 'nearest_first' THEN 0 ELSE -1 END;
     IF pattern = 'tree' THEN
-      -- the nodes above come first: what they are below is part of this node's list
+      -- ancestors first: their lists are part of this node's
       FOR above IN SELECT e FROM @extschema@.bson_elements(doc OPERATOR(@extschema@.->) ancestors)
           WITH ORDINALITY AS u (e, n) ORDER BY n * (2 * nearest + 1) DESC LOOP
         EXECUTE format('UPDATE %1$s AS b SET %2$I = @extschema@.bson_set(%3$s, %4$L, '
@@ -477,15 +477,15 @@ BEGIN
         ARRAY(SELECT e FROM @extschema@.bson_elements(doc OPERATOR(@extschema@.->) children) e);
   END IF;
 EXCEPTION WHEN integrity_constraint_violation THEN
-  -- no tree comes of it: what is in the way is told
+  -- not a tree: the caller reports the conflict
   NULL;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_take_edges(regclass, text, text, bson_value) IS
   'writes the parents that the other forms of a document imply, where none is named';
 
--- Keys of rows that may have to be settled. With children as the truth a row brings first its
--- children's parents and then itself in line.
+-- Keys of rows that may have to be corrected. With children as truth, a row corrects its children's
+-- parents before itself.
 CREATE FUNCTION docpatterns._tree_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_walk_sql($1, $2) || CASE

@@ -1,6 +1,6 @@
--- Calls for trees: what is above, below and beside a node, moving, copying and deleting subtrees,
--- subtrees as nested documents and as pictures (src/patterns/tree/). They read and write as the
--- caller; key is a node's id, the value of node_id.
+-- Calls for trees: ancestors, descendants and siblings of a node; moving, copying and deleting
+-- subtrees; subtrees as nested documents and as text (src/patterns/tree/). They read and write as
+-- the caller; key is a node's id, the value of node_id.
 
 CREATE FUNCTION tree_ancestors(rel regclass, key "any", name text DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS

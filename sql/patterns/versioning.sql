@@ -82,7 +82,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_object_name(text, text, text, text) IS
   'table_label, or table_name_label where that is taken';
 
--- The two tables that history lies in, and their guards.
+-- The two tables of the history, and their guards.
 CREATE FUNCTION docpatterns._versioning_create_tables(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -121,7 +121,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_create_tables(regclass, bson) IS
   'tables for the history of a versioning pattern, where they are missing';
 
--- The triggers on the table, made anew when options change. The main one carries the declaration.
+-- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._versioning_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -143,7 +143,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS
   'triggers of the versioning pattern on its table';
 
--- What was made for reading a history is found by what it depends on, whatever it is called now.
+-- Finds the functions and views created for a history by their dependencies, under any name.
 CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass,
   OUT gone regclass, OUT as_of regprocedure)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -219,8 +219,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_view(regclass, text, text, oid) IS
   'a view of a history (label "history" or "gone") that belongs to a role';
 
--- The keys of all documents that are or were there, with the document where it is: "k" in what
--- follows.
+-- All present and former keys, with the present document: "k" below.
 CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -245,7 +244,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS
   'SQL text: keys of documents that are or were in a table';
 
--- What the table was at a time, an expression.
+-- An expression for the table's state at a time.
 CREATE FUNCTION docpatterns._versioning_as_of_query(rel regclass, name text, moment text)
   RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -280,8 +279,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.gone IS NULL THEN
-    -- It shows what its owner may see of keys only, and only to those who may see all documents:
-    -- the condition is the gate.
+    -- It shows keys with the privileges of its owner, but the condition only shows them to users
+    -- who may see all documents.
     qualified := format('%I.%I', p.schema_name,
         docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
     EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND '
@@ -467,7 +466,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_repair(regclass, text) IS
   'pattern_repair of the versioning pattern';
 
--- Where history came by replication, the numbers of its changes are to go on behind them.
+-- After replication, the numbers of new changes must follow those of the history.
 CREATE FUNCTION docpatterns._versioning_raise_sequence(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

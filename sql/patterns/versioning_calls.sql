@@ -1,4 +1,4 @@
--- What history is asked for (src/patterns/versioning/).
+-- Functions that read history (src/patterns/versioning/).
 
 CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL)
   RETURNS bson
