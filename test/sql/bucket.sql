@@ -90,7 +90,13 @@ SELECT * FROM mine;
 DROP TABLE readings_packed;
 INSERT INTO readings_packed SELECT * FROM readings_packed;
 
+-- AFTER ROW triggers beneath, as those of foreign keys, see what is packed again.
+CREATE FUNCTION beneath() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$;
+CREATE TRIGGER beneath AFTER DELETE ON chat_packed FOR EACH ROW EXECUTE FUNCTION beneath();
+SELECT bucket_resize('chat', max_count => 2);
+SELECT * FROM chat_buckets ORDER BY page;
+
 -- What lies beneath goes with the relation.
 DROP FOREIGN TABLE mine, readings, temps, chat;
 SELECT relname FROM pg_class WHERE relname ~ '^(readings|temps|chat|no)(_|$)';
-DROP FUNCTION explain;
+DROP FUNCTION explain, beneath;

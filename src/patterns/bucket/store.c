@@ -112,7 +112,12 @@ dp_bucket_store_close(DpBucketStore *store)
 	}
 	MemoryContextDelete(store->context);
 	if (own)
+	{
+		/* what AFTER ROW triggers opened */
+		ExecCloseResultRelations(estate);
+		ExecResetTupleTable(estate->es_tupleTable, false);
 		FreeExecutorState(estate);
+	}
 }
 
 /*
