@@ -189,7 +189,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-/* How they go together: dp_attribute_compile() */
+/* dp_attribute_compile() checks their combinations */
 static const DpOption options[] = {
 	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE | DP_KEPT | DP_GUARDED },
 	{ "pattern", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },

@@ -157,7 +157,7 @@ found_grow(FoundList *list)
 	list->room *= 2;
 }
 
-/* What a path leads to through documents alone: positions in arrays are no fields. */
+/* Returns the value at a path through documents; positions in arrays are not followed. */
 static bool
 nested_find(const DpPath *path, struct varlena *doc, DpValue *value)
 {
@@ -291,7 +291,7 @@ read_members(const DpAttributeForm *form, const DpValue *array, int *n)
 	return members;
 }
 
-/* What a member has. */
+/* Reads the parts of a member. */
 static void
 read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 {

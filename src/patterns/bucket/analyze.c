@@ -28,7 +28,7 @@ typedef struct Sample
 	int target;
 	int n;
 	double seen; /* measurements so far */
-	double skip; /* how many are passed over before the next one is taken */
+	double skip; /* how many to skip before the next one */
 	ReservoirStateData state;
 	Datum *values;
 	bool *nulls;

@@ -45,7 +45,7 @@ typedef struct Heap
 	int n;
 	int max;
 	Datum *rows; /* of the width of a row: time, values, nulls */
-	char *bytes; /* what values refer to */
+	char *bytes; /* data of values passed by reference */
 	Size nbytes;
 	Size maxbytes;
 	struct Heap *next; /* of the group, newest first */

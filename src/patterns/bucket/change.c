@@ -101,9 +101,7 @@ dp_bucket_changes_add(DpBucketChanges *changes, const ItemPointerData *tid, int 
 	return true;
 }
 
-/*
- * The same for a measurement that was packed after it was read.
- */
+/* Does the same to a measurement that was packed after it was read. */
 void
 dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *values,
 						const bool *nulls)

@@ -160,7 +160,7 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 	return result;
 }
 
-/* The same for one key on the group. */
+/* Does the same for one key on the group. */
 static double
 key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, DpBucketKey *key)
 {

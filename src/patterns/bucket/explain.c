@@ -51,7 +51,7 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 						   pg_atomic_read_u64(&scan->counters->waiting), es);
 }
 
-/* How buckets are found. */
+/* Shows how buckets are found. */
 static const char *
 mode_name(DpBucketScan *scan)
 {
@@ -69,7 +69,7 @@ mode_name(DpBucketScan *scan)
 	return "";
 }
 
-/* What rows are grouped by, if by the time. */
+/* Returns the span by which rows are grouped. */
 static void
 explain_groups(DpBucketScan *scan, ExplainState *es)
 {

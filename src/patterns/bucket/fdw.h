@@ -112,7 +112,7 @@ typedef struct DpBucketRel
 
 	/* spans; of no meaning for pages */
 	Interval span;
-	DpSpan calendar; /* how spans are found; remembers the last one that it found */
+	DpSpan calendar; /* computes spans; caches the last one */
 	int64 span_us; /* > 0: every span is as long as that, one of them beginning at span_origin; else
 					  calendar rules */
 	int64 span_origin;
@@ -133,9 +133,9 @@ typedef struct DpBucketRel
 extern DpBucketRel *dp_bucket_rel(Oid relid, bool missing_ok);
 
 /*
- * Where the span of a time begins, and where the one after it does.  Times are
- * microseconds, as in timestamps.  Raises DATETIME_VALUE_OUT_OF_RANGE for
- * infinite times and where the calendar ends.
+ * Returns the beginning of the span of a time, and of the next one. Times are microseconds, as in
+ * timestamps. Raises DATETIME_VALUE_OUT_OF_RANGE for infinite times and at the end of the
+ * calendar.
  */
 extern int64 dp_bucket_rel_start(DpBucketRel *rel, int64 time);
 extern int64 dp_bucket_rel_end(DpBucketRel *rel, int64 start);

@@ -257,7 +257,7 @@ span_packed(Span *span)
 	list_sort(span->pages, compare_pages);
 }
 
-/* What waits, added to the buckets. */
+/* Adds waiting measurements to the buckets. */
 static void
 span_waiting(Span *span)
 {

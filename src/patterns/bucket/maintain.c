@@ -452,9 +452,7 @@ time_argument(DpBucketRel *rel, TimestampTz time)
 	return time;
 }
 
-/*
- * Run a statement that writes to the tables beneath.
- */
+/* Runs a statement that writes to the underlying tables. */
 uint64
 dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value)
 {

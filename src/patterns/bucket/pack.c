@@ -18,10 +18,7 @@
 #include "kit/locks.h"
 #include "patterns/bucket/pack.h"
 
-/*
- * Measurements that are collected before they are put into buckets, whatever the limit of a bucket
- * is
- */
+/* Number of measurements to collect before they are packed, for any limit of a bucket */
 #define PACK_AT_ONCE 100000
 
 /* A bucket of the span that is there already */
@@ -480,7 +477,7 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 	return packed;
 }
 
-/* How many measurements of a group wait, counted up to most. */
+/* Returns the number of waiting measurements of a group, counted up to most. */
 static int64
 count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until,
 			  int64 most)
@@ -539,7 +536,7 @@ dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
 	if (likely(!over && !full))
 		return;
 
-	/* what this session has added so far counts, too */
+	/* include what this session has added so far */
 	CommandCounterIncrement();
 	dp_bucket_store_snapshot(store, true);
 	if (over && count_waiting(store, group, PG_INT64_MIN, known->start, 1) > 0)

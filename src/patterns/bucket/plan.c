@@ -60,7 +60,7 @@ dp_bucket_plan_routine(FdwRoutine *routine)
 	dp_bucket_upper_routine(routine);
 }
 
-/* How many rows there are. */
+/* Estimates the number of rows. */
 static void
 rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
@@ -77,7 +77,7 @@ rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	set_baserel_size_estimates(root, baserel);
 }
 
-/* How to read them. */
+/* Adds the paths. */
 static void
 paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
@@ -166,7 +166,7 @@ index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Li
 	}
 }
 
-/* What column_member() looks for */
+/* Argument of column_member() */
 typedef struct ColumnMember
 {
 	DpBucketRel *rel;

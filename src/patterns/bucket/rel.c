@@ -160,7 +160,7 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 	if (likely(entry != NULL && entry->valid))
 		return entry->rel;
 
-	/* what changes meanwhile is heard of while it is being read */
+	/* invalidations may arrive while it is read */
 	for (tries = 1;; tries++)
 	{
 		before = dp_schema_generation();
@@ -211,9 +211,7 @@ dp_bucket_rel_name(const DpBucketRel *rel)
 	return dp_relation_name(rel->relid);
 }
 
-/*
- * Where the span of a time begins.
- */
+/* Returns the beginning of the span of a time. */
 int64
 dp_bucket_rel_start(DpBucketRel *rel, int64 time)
 {
@@ -235,7 +233,7 @@ dp_bucket_rel_start(DpBucketRel *rel, int64 time)
 }
 
 /*
- * Where the span after the one that begins at start begins; the end of the
+ * Returns the beginning of the next span after the one that begins at start; the end of the
  * calendar if there is none.
  */
 int64
@@ -334,7 +332,7 @@ newer_than(const DpBucketRel *rel, Snapshot snapshot)
 		   XidInMVCCSnapshot(rel->declared_by, snapshot);
 }
 
-/* Create the cache and hear of changes, once per backend. */
+/* Creates the cache and registers for invalidations, once per backend. */
 static void
 cache_init(void)
 {
@@ -393,8 +391,8 @@ rel_make(Oid relid, DpDecl *decl)
 }
 
 /*
- * The main trigger, and the transaction that wrote its row.  Both stay unknown
- * if the row says something else already than what the backend has heard of.
+ * Returns the main trigger, and the transaction that wrote its row, both unset if the row is newer
+ * than the backend's cache.
  */
 static void
 rel_declared(DpBucketRel *rel, Relation main)

@@ -271,7 +271,7 @@ keep_bucket(DpBucketScan *scan, int from, int to)
 	return bucket;
 }
 
-/* The span has several buckets, of which there are copies. */
+/* Merges copies of the several buckets of a span. */
 static void
 several_buckets(DpBucketScan *scan, List *buckets)
 {

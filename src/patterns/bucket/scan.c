@@ -57,7 +57,7 @@ static void parallel_worker(ForeignScanState *node, shm_toc *toc, void *coordina
 static void shutdown_scan(ForeignScanState *node);
 static void bucket_scan_start(DpBucketScan *scan);
 
-/* What workers share: the counters, then the scans of the two tables */
+/* Shared by workers: the counters, then the scans of the two tables */
 typedef struct Shared
 {
 	DpBucketCounters counters;
@@ -105,7 +105,7 @@ begin_scan(ForeignScanState *node, int eflags)
 	MemoryContextSwitchTo(old);
 }
 
-/* What the plan says, with the spans that the snapshot sees. */
+/* The plan, with the spans that the snapshot shows */
 static void
 begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 {

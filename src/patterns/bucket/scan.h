@@ -97,7 +97,7 @@ typedef struct DpBucketPlanned
 	double selectivity; /* of these keys; negative: not known yet */
 } DpBucketPlanned;
 
-/* The selectivity of keys on group and time as far as they choose buckets. */
+/* Returns the selectivity of keys on group and time that select buckets. */
 extern double
 dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys);
 
@@ -124,7 +124,7 @@ extern void dp_bucket_plan_routine(FdwRoutine *routine);
 
 /* ---------------------------------------------------------------- scans */
 
-/* Rows of one or several buckets, decoded as far as they are needed. */
+/* Rows of one or several buckets, with the needed columns decoded */
 typedef struct DpScanRows
 {
 	int n;
@@ -159,7 +159,7 @@ typedef struct DpBucketScan
 	Relation packed_index;
 	Relation recent_index;
 
-	/* what the rows need */
+	/* the needed columns */
 	int nneeded; /* columns, of any role */
 	DpBucketColumn **needed;
 	bool need_time;

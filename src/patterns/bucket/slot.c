@@ -21,7 +21,7 @@
 #include "patterns/bucket/pack.h"
 #include "patterns/bucket/slot.h"
 
-/* What holds a slot */
+/* The measurement in a slot */
 typedef struct Holder
 {
 	bool packed;
@@ -232,7 +232,7 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
 
 	slot_bounds(store, time, &since, &until);
 
-	/* what this command has done counts, too, and what others have done since it began */
+	/* include rows of this command, and those that others have committed since it began */
 	CommandCounterIncrement();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	holder->values = palloc0(sizeof(Datum) * rel->ncolumns);

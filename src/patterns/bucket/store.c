@@ -137,8 +137,8 @@ dp_bucket_store_snapshot(DpBucketStore *store, bool renew)
 }
 
 /*
- * Triggers of the tables beneath (those of foreign keys) that the following
- * writes queue are fired by dp_bucket_store_end().
+ * Triggers of the underlying tables (those of foreign keys) that the following writes queue are
+ * fired by dp_bucket_store_end().
  */
 void
 dp_bucket_store_begin(DpBucketStore *store)
@@ -460,7 +460,7 @@ dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan)
 }
 
 /*
- * What the row in store->packed_found holds; points into it.
+ * The contents of the row in store->packed_found; points into it
  */
 void
 dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
@@ -567,9 +567,7 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 	ExecClearTuple(slot);
 }
 
-/*
- * Write the buckets that are held back.
- */
+/* Writes the collected buckets. */
 void
 dp_bucket_packed_flush(DpBucketStore *store)
 {

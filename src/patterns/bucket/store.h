@@ -88,7 +88,7 @@ extern void dp_bucket_store_close(DpBucketStore *store);
  */
 extern Snapshot dp_bucket_store_snapshot(DpBucketStore *store, bool renew);
 
-/* Foreign keys of the tables beneath are checked between these, where no statement does it. */
+/* Foreign keys of the underlying tables are checked between these, outside of a statement. */
 extern void dp_bucket_store_begin(DpBucketStore *store);
 extern void dp_bucket_store_end(DpBucketStore *store);
 
@@ -123,13 +123,12 @@ extern IndexScanDesc dp_bucket_recent_scan(DpBucketStore *store, const DpBucketG
 										   int64 since, int64 until, Snapshot snapshot);
 extern bool dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan);
 
-/* Reads a version of a waiting measurement, whatever became of it, into store->recent_found. */
+/* Reads a version of a waiting measurement, even a deleted one, into store->recent_found. */
 extern bool dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid);
 
 /*
- * Buckets of a group and start (pages: of a group, in their order), likewise,
- * in store->packed_found.  Those that are held back are not among them: no
- * snapshot of this command sees them anyway.
+ * Reads buckets of a group and start (pages: of a group, in their order) into store->packed_found.
+ * Does not include collected ones, which no snapshot of this command shows anyway.
  */
 extern IndexScanDesc dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group,
 										   int64 start, Snapshot snapshot);
@@ -138,11 +137,11 @@ extern bool dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan);
 /* All buckets, in the order of group and start. */
 extern IndexScanDesc dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot);
 
-/* What a bucket's row in store->packed_found holds. */
+/* The contents of a bucket's row in store->packed_found */
 extern void dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
 								 Datum *data);
 
-/* Reads a version of a bucket's row, whatever became of it, into store->packed_found. */
+/* Reads a version of a bucket's row, even a deleted one, into store->packed_found. */
 extern bool dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid);
 
 extern void dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start,
@@ -154,7 +153,7 @@ extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, 
 extern TM_Result
 dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
 
-/* Writes buckets that are held back. */
+/* Writes the collected buckets. */
 extern void dp_bucket_packed_flush(DpBucketStore *store);
 
 /* An empty builder for the relation's buckets, and a reader. */
@@ -170,9 +169,9 @@ extern void dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder,
 								 const Datum *values, const bool *nulls);
 
 /*
- * Runs a statement that writes to the tables beneath, as their owner and with
- * the guards open.  $1, if it has one, is of the time's type.  Returns the
- * number of rows.  The caller has seen to the right to do it.
+ * Runs a statement that writes to the underlying tables, as their owner and with the guards open.
+ * $1, if it has one, has the time's type. Returns the number of rows. The caller has checked
+ * privileges.
  */
 extern uint64 dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value);
 

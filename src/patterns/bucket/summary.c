@@ -34,7 +34,7 @@ typedef int128 Sum;
 typedef int64 Sum;
 #endif
 
-/* How the values of a column are added up */
+/* Kinds of sums of a column */
 typedef enum Adding
 {
 	ADD_NOT,
@@ -48,7 +48,7 @@ typedef struct Asked
 {
 	DpBucketColumn *column;
 	DpPackedKind kind; /* that buckets of this time store its values as */
-	Adding adding;     /* how sums are kept, if one is asked for */
+	Adding adding;     /* kind of sum, if needed */
 	bool range;        /* min or max is asked for */
 	Oid collation;     /* of that */
 	FmgrInfo *compare;
@@ -77,7 +77,7 @@ typedef struct SumGroup
 	Found *found;
 } SumGroup;
 
-/* What groups are formed by */
+/* A column or span to group by */
 typedef struct By
 {
 	DpBucketColumn *column;
@@ -110,7 +110,7 @@ typedef struct DpBucketUpper
 	SumGroup *first;
 	SumGroup *last;    /* of those in order */
 	SumGroup *current; /* the group of the last bucket */
-	Datum *keys;       /* of the bucket at hand */
+	Datum *keys;       /* of the current bucket */
 	bool *nulls;
 	bool filled;
 	SumGroup *next; /* to be given out */
@@ -186,7 +186,7 @@ dp_bucket_upper_rescan(DpBucketScan *scan)
 	scan->upper->filled = false;
 }
 
-/* What to group by. */
+/* Reads the grouping of the plan. */
 static void
 upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
 {
@@ -280,7 +280,7 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 	}
 }
 
-/* How values of a type are added up. */
+/* Returns the kind of sum of a type. */
 static Adding
 adding_of(Oid type)
 {
@@ -453,7 +453,7 @@ group_lookup(DpBucketUpper *upper)
 	return group;
 }
 
-/* Whether a group has the keys at hand. */
+/* Returns whether a group has the current keys. */
 static bool
 group_is(DpBucketUpper *upper, const SumGroup *group)
 {
@@ -473,7 +473,7 @@ group_is(DpBucketUpper *upper, const SumGroup *group)
 	return true;
 }
 
-/* A new group with the keys at hand. */
+/* Creates a group with the current keys. */
 static SumGroup *
 group_make(DpBucketUpper *upper, uint32 hash)
 {

@@ -34,7 +34,7 @@
 #include "bson/catalog.h"
 #include "patterns/bucket/upper.h"
 
-/* What a header costs for each aggregate, and a group, in units of cpu_operator_cost */
+/* The costs of a header for each aggregate, and of a group, in units of cpu_operator_cost */
 #define HEADER_COST 5.0
 #define GROUP_COST 20.0
 
@@ -114,7 +114,7 @@ bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 	return true;
 }
 
-/* What to group by; false if there is something else. */
+/* Reads the grouping; returns false if it is not supported. */
 static bool
 upper_groups(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 {

@@ -19,7 +19,7 @@ typedef enum DpUpperFunction
 	DP_UPPER_MAX
 } DpUpperFunction;
 
-/* What to group by */
+/* A column or span to group by */
 typedef enum DpUpperGroup
 {
 	DP_UPPER_COLUMN, /* a group column */

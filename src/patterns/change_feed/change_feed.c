@@ -65,7 +65,7 @@ typedef struct Nested
 	int64 number; /* no smaller one */
 } Nested;
 
-/* What was done to a document */
+/* A change of a document */
 typedef struct Change
 {
 	const char *operation;

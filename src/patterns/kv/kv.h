@@ -128,7 +128,7 @@ typedef struct DpKvScan
 	DpKvRel *r;
 	Relation index;
 	IndexScanDesc desc;
-	IndexScanDesc *kept; /* where it is put when it ends */
+	IndexScanDesc *kept; /* the pool for reuse after the scan */
 	int nkeys;
 	ScanKeyData keys[4];
 	ScanKeyData rows[2][2];
@@ -224,7 +224,7 @@ extern void dp_kv_zset_clear(DpKvCall *call);
 /* Called after members were removed: removes a key without members, unless it is locked. */
 extern void dp_kv_key_emptied(DpKvCall *call, DpKvTable table);
 
-/* Locks the key exclusively and removes it, whatever its type. */
+/* Locks the key exclusively and removes it, of any type. */
 extern void dp_kv_key_take(DpKvCall *call);
 extern void dp_kv_key_clear(DpKvCall *call);
 

@@ -481,7 +481,7 @@ short_reason(const ErrorData *error)
 	return out.data;
 }
 
-/* The same, in which errors that are the document's name it. */
+/* Does the same and names the document in errors caused by it. */
 static struct varlena *
 extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key)
 {
@@ -719,7 +719,7 @@ node_text(char *node)
 	return node;
 }
 
-/* What a JSON path finds. */
+/* Appends the results of a JSON path. */
 static void
 extract_json(DpExtract *x, Jsonb *json, DpBuilder *b)
 {
@@ -751,7 +751,7 @@ extract_json(DpExtract *x, Jsonb *json, DpBuilder *b)
 	}
 }
 
-/* What a regular expression matches: its first group, if it has any. */
+/* Appends the match of a regular expression: its first group, if it has one. */
 static void
 extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b)
 {
@@ -778,7 +778,7 @@ extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b)
 	}
 }
 
-/* What a function returns of the payload. */
+/* Appends the result of a function of the payload. */
 static void
 extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *b)
 {

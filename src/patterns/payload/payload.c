@@ -172,8 +172,8 @@ refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 }
 
 /*
- * The new document with the old one's extracted fields; if extracted, which is the old one with the
- * fields of its payload, is not NULL, with those that held something else before the declaration.
+ * Returns the new document with the old one's extracted fields; unless extracted (the old document
+ * with the fields of its payload) is NULL, with those that differed before the declaration.
  */
 static struct varlena *
 keep_fields(DpPayload *p, struct varlena *before, struct varlena *after, struct varlena *extracted)
@@ -231,9 +231,7 @@ unpack(const DpPayload *p, struct varlena *doc)
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &value);
 }
 
-/*
- * What the views <table>_whole and pattern_build need.
- */
+/* Functions for the views <table>_whole and pattern_build */
 static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {

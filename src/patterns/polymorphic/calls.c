@@ -24,7 +24,7 @@
 #include "kit/sql/text.h"
 #include "patterns/polymorphic/polymorphic.h"
 
-/* What _polymorphic_field() keeps between calls */
+/* Cached by _polymorphic_field() */
 typedef struct FieldCache
 {
 	DpPathCache path;

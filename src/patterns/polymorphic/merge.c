@@ -46,10 +46,10 @@ typedef struct Merge
 	DpSource *source;
 	DpPath *on;           /* in the source's documents */
 	DpPath *target_field; /* in the target's */
-	char *field;          /* where the source's documents go */
+	char *field;          /* the field for the source's documents */
 	DpPath *field_path;
 	bool is_array;
-	DpMember *member; /* what of them; NULL: all */
+	DpMember *member; /* their projection; NULL: all */
 	Oid key_type;     /* of the source's field, as statements compare it; valid with the plan */
 } Merge;
 
@@ -313,7 +313,7 @@ merge_create(DpDerivation *d, DpGroup *group)
 	bool any = false;
 	ListCell *lc;
 
-	/* what no document can have as its _id */
+	/* not a valid _id */
 	if (m->target_field->nsteps == 1 && strcmp(m->target_field->steps[0].name, "_id") == 0 &&
 		(group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
 		return NULL;
@@ -410,9 +410,8 @@ merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool i
 /* ---------------------------------------------------------------- reading a source */
 
 /*
- * What the source has for a key: a bson_value in the current context, or NULL.
- * strict: several rows where there is to be one are UNIQUE_VIOLATION.  Inside
- * SPI_connect().
+ * Returns the source's value for a key: a bson_value in the current context, or NULL. strict:
+ * several rows where one is allowed are UNIQUE_VIOLATION. Inside SPI_connect().
  */
 static struct varlena *
 merge_read(Merge *m, const DpValue *key, bool latest, bool strict)

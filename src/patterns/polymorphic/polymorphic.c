@@ -686,7 +686,7 @@ poly_settle(DpDecl *decl, const DpKey *key)
 	return false;
 }
 
-/* The same for a variant: the document is looked at with all of them. */
+/* DpPattern: for a variant validates the document with all variants. */
 static bool
 variant_settle(DpDecl *decl, const DpKey *key)
 {

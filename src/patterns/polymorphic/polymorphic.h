@@ -56,7 +56,7 @@ typedef struct DpPolyVariant
 	DpValue schema_spec; /* type DP_TYPE_EOD: none */
 	DpSchema *schema;    /* or NULL */
 	bool closed;
-	DpPolyNames *foreign; /* what belongs to other variants only; NULL: nothing is refused */
+	DpPolyNames *foreign; /* fields of other variants only; NULL: nothing is refused */
 } DpPolyVariant;
 
 /* Variants that were found lately; a power of 2 */
@@ -67,7 +67,7 @@ typedef struct DpPoly
 	DpDecl *decl;
 	char *by;            /* as it is written */
 	int nsteps;          /* to the items */
-	DpPath *parent;      /* the same; NULL: the document is the item */
+	DpPath *parent;      /* compiled; NULL: the document is the item */
 	DpPath *field;       /* in the item: one step */
 	bool accept;         /* items of other kinds */
 	DpValue common_spec; /* type DP_TYPE_EOD: none */
@@ -84,7 +84,7 @@ typedef struct DpPoly
 /* Returns the options of a declaration, read once. Raises errors in them. */
 extern DpPoly *dp_poly(DpDecl *decl);
 
-/* Where an item is in its document: from the last step up. */
+/* The path of an item in its document, from the last step up */
 typedef struct DpPolyPlace
 {
 	const struct DpPolyPlace *up;

@@ -66,9 +66,8 @@ dp_poly_foreign(const DpPoly *p, const DpPolyVariant *variant)
 }
 
 /*
- * Adds the names that a schema speaks of beneath one.  What some documents
- * have and others have not (anyOf, oneOf, dependencies) is spoken of too; what
- * must not be (not) is not.
+ * Adds the names in a schema below one. Includes names that only some documents have (anyOf,
+ * oneOf, dependencies), but not those that are forbidden (not).
  */
 static void
 names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
@@ -125,7 +124,7 @@ names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 	}
 }
 
-/* Adds the names that an array has, beneath one. */
+/* Adds the names in an array below one. */
 static void
 names_of_list(SchemaWord *name, const DpValue *list, bool own)
 {
@@ -142,7 +141,7 @@ names_of_list(SchemaWord *name, const DpValue *list, bool own)
 	}
 }
 
-/* Adds a name beneath one, and returns it. */
+/* Adds a name below one, and returns it. */
 static SchemaWord *
 name_add(SchemaWord *name, const char *s, uint32 len, bool own)
 {
@@ -254,7 +253,7 @@ typedef struct Field
 	struct Field *next;
 } Field;
 
-/* Where columns go */
+/* Receiver of columns */
 typedef struct Columns
 {
 	ReturnSetInfo *result;
@@ -386,7 +385,7 @@ field_below(Field *field, const char *s, uint32 len)
 	return *next;
 }
 
-/* What a schema says of the types of a value; 0: nothing. */
+/* Returns the types of a value according to a schema; 0: not restricted. */
 static uint32
 schema_kinds(const DpValue *schema)
 {
@@ -417,7 +416,7 @@ schema_kinds(const DpValue *schema)
 		{
 			kinds |= kind_of_type(one.type);
 
-			/* numbers are equal whatever their type is */
+			/* numbers of all types compare equal */
 			if (dp_type_is_number(one.type))
 				kinds |= KIND_NUMBER;
 		}

@@ -116,7 +116,7 @@ dp_preallocated_release(PG_FUNCTION_ARGS)
 	return request_run(fcinfo, VERB_RELEASE);
 }
 
-/* What the three have in common. */
+/* Shared by the three calls. */
 static Datum
 request_run(FunctionCallInfo fcinfo, Verb verb)
 {

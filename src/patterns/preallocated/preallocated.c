@@ -202,8 +202,7 @@ dp_preallocated_shape(PG_FUNCTION_ARGS)
 }
 
 /*
- * _preallocated_until_path(options) -> text: where a document says until when
- * its slots are held.
+ * _preallocated_until_path(options) -> text: path of the expiries in a document
  */
 DP_FUNCTION(dp_preallocated_until_path);
 Datum
@@ -519,7 +518,7 @@ dp_preallocated_old_copy(DpPreallocated *p, struct varlena *old, struct varlena 
 	return true;
 }
 
-/* Whether times until which slots are held may have been read before others were. */
+/* Returns whether the expiries of a document may be an old copy. */
 static bool
 until_old_copy(const DpValue *was, const DpValue *is)
 {

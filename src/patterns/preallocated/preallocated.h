@@ -33,8 +33,8 @@ typedef struct DpPreallocated
 	DpDecl *decl;
 	char *field_text;
 	DpPath *field;
-	DpPath *accessible; /* beside the field */
-	DpPath *until;      /* beside the field, with store => 'document' */
+	DpPath *accessible; /* a field next to the array */
+	DpPath *until;      /* a field next to the array, with store => 'document' */
 	DpPath *available;  /* NULL: not declared */
 	DpShape *shape;
 	bool in_document;        /* store => 'document' */
@@ -69,7 +69,7 @@ extern bool dp_preallocated_old_copy(DpPreallocated *p, struct varlena *old, str
 extern void dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const char *what,
 								   const char *detail) pg_attribute_noreturn();
 
-/* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
+/* Returns the expiry of a document's slot (store => 'document'); DT_NOEND: none. */
 extern TimestampTz dp_preallocated_until(DpPreallocated *p, struct varlena *doc, const char *slot);
 
 /* Returns an error in the expiries of a document, or NULL. */

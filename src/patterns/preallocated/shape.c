@@ -731,7 +731,7 @@ dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
 			   : DP_SLOT_TAKEN;
 }
 
-/* What a cell holds when it is free. */
+/* Returns the value of a free cell. */
 static DpValue
 cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell)
 {

@@ -341,7 +341,7 @@ follow_write(Follow *f)
 	MemoryContextReset(f->context);
 }
 
-/* What the rows of a statement lead to is looked at when the outermost one has ended. */
+/* Processes the rows of a statement when the outermost one has ended. */
 static void
 follow_postpone(Follow *f)
 {

@@ -20,7 +20,7 @@
 #include "kit/options.h"
 #include "patterns/query_table/query_table.h"
 
-/* What an error in a value is about */
+/* The column and table of an error in a value */
 typedef struct ValueError
 {
 	const DpQueryTable *q;
@@ -38,9 +38,7 @@ static void value_error(void *arg);
 
 /* ---------------------------------------------------------------- declarations */
 
-/*
- * What a declaration says.
- */
+/* Returns the declaration, read once. */
 DpQueryTable *
 dp_query_table(DpDecl *decl)
 {
@@ -185,7 +183,7 @@ table_open_columns(DpQueryTable *q)
 	table_close(rel, NoLock);
 }
 
-/* What a column shows, and its type. */
+/* Reads the expression and the type of a column. */
 static void
 column_define(DpQueryTable *q, DpQueryColumn *column, const DpValue *fields, const DpValue *types)
 {

@@ -86,12 +86,12 @@ typedef struct DpQueryImage
 /* query_table.c */
 
 /*
- * What a declaration says, kept with it.  Raises INVALID_PARAMETER_VALUE and
+ * Returns the declaration, cached. Raises INVALID_PARAMETER_VALUE and
  * OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
 extern DpQueryTable *dp_query_table(DpDecl *decl);
 
-/* The same; raises OBJECT_NOT_IN_PREREQUISITE_STATE where the table is missing. */
+/* Does the same; raises OBJECT_NOT_IN_PREREQUISITE_STATE if the table is missing. */
 extern DpQueryTable *dp_query_table_present(DpDecl *decl);
 
 /* The image of a document whose row has that key (of nkeys values); false if it has none. */
@@ -152,7 +152,7 @@ extern int64 dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage
  */
 extern int64 dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
-/* The same for the partition that a row of the source belongs to; that row is not locked. */
+/* Does the same for the partition of a row of the source, which is not locked. */
 extern int64 dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key);
 
 /* Deletes all rows that do not follow from the source. Returns the number of rows written. */

@@ -22,7 +22,7 @@
 #include "kit/sql/text.h"
 #include "patterns/query_table/query_table.h"
 
-/* How the names of guards of query tables begin */
+/* Prefix of the names of guards of query tables */
 #define GUARD "zz_docpatterns_90_query_table"
 
 /* A partition with a limit */
@@ -280,7 +280,7 @@ image_of_row(const DpQueryTable *q, HeapTuple tuple, TupleDesc desc, DpQueryImag
 	int column = 0;
 	int i;
 
-	/* what SELECT * gives has no columns for those that were dropped */
+	/* SELECT * returns no dropped columns */
 	image->values = palloc0(sizeof(Datum) * q->natts);
 	image->nulls = palloc(sizeof(bool) * q->natts);
 	memset(image->nulls, true, sizeof(bool) * q->natts);

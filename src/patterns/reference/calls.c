@@ -72,9 +72,8 @@ const DpPattern dp_reference_pattern = {
 };
 
 /*
- * reference_array_hashes(doc, field, id_field) -> bigint[]
- *
- * Hashes of the ids of a document whose path meets an array, NULL for others.
+ * reference_array_hashes(doc, field, id_field) -> bigint[]: hashes of the ids of a document whose
+ * path contains an array, else NULL
  */
 DP_FUNCTION(dp_reference_array_hashes);
 Datum

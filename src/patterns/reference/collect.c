@@ -39,7 +39,7 @@ dp_ref_run_free(DpRefRun *run)
 	MemoryContextDelete(run->context);
 }
 
-/* Where the id is in the hash table, or where it would be. */
+/* The position of the id in the hash table, or of its insertion */
 static int
 run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
 {
@@ -134,8 +134,8 @@ dp_ref_run_sort(DpRefRun *run)
 }
 
 /*
- * What the declaration's triggers of this statement have begun, or NULL.  Of a
- * source, what foreign keys' actions inside of it have begun is added.
+ * Returns the run of the declaration's triggers in this statement, or NULL. For a source, adds
+ * runs of foreign key actions inside it.
  */
 static DpRefCollecting *
 collecting_find(DpReference *ref, bool of_source)
@@ -177,7 +177,7 @@ dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract)
 	MemoryContextSwitchTo(old);
 }
 
-/* What a source's rows have collected, added to another run. */
+/* Adds the ids of a source's rows to another run. */
 static void
 run_add_all(DpRefRun *run, const DpRefRun *more)
 {

@@ -31,10 +31,7 @@ typedef struct DpRefCollecting
 /* Whether anything at all is collected: most statements need not look further. */
 extern bool dp_ref_collecting_any(void);
 
-/*
- * What rows of the target have collected for the statement whose triggers are being called:
- * DpRefCollectings.
- */
+/* The collections of rows of the target for the statement in progress: DpRefCollectings. */
 extern List *dp_ref_collecting_of(Oid target);
 
 /*
@@ -52,12 +49,12 @@ extern void dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDes
  */
 extern bool dp_ref_locked_later(DpReference *ref);
 
-/* Locks the places of all sources that the statement's new references name in vain. */
+/* Locks all missing sources of the statement's new references. */
 extern void dp_ref_lock_absent_wanted(Oid target);
 
 /*
- * Where several declarations of the table have new references to one source,
- * the rows of all of them are locked first, in one order.
+ * If several declarations of the table have new references to one source, locks the rows of all of
+ * them first, in one order.
  */
 extern void dp_ref_lock_together(DpReference *ref);
 

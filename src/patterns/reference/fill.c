@@ -24,7 +24,7 @@ typedef struct Walk
 	const uint8 *element; /* the innermost array element that the walk is in */
 } Walk;
 
-/* The same while a document is rewritten */
+/* The same for a document that is rewritten */
 typedef struct Rebuild
 {
 	const DpPath *field;
@@ -98,7 +98,7 @@ walk_into(Walk *w, const DpValue *container, int step, int depth)
 		walk_into(w, &value, step + 1, depth + 1);
 }
 
-/* What the path has led to: a site, or an array of sites. */
+/* The result of following the path: a site, or an array of sites */
 static void
 walk_end(Walk *w, const DpValue *value, int depth)
 {
@@ -291,7 +291,7 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 		if (has && fill->displaced != NULL && !fill->displaced->bare &&
 			value_at(&fill->displaced->value, path, &want) && dp_value_identical(&have, &want))
 		{
-			/* what the old reference had was carried along when the id changed */
+			/* the values of the old reference were kept when the id changed */
 			copy_unset(&copy, path);
 			has = false;
 		}
@@ -325,7 +325,7 @@ dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extra
 	return NULL;
 }
 
-/* The value at a path in a copy or an extract, of which all parts are names. */
+/* Returns the value at a path of names in a copy or an extract. */
 static bool
 value_at(const DpValue *container, const DpPath *path, DpValue *value)
 {

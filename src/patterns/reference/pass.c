@@ -285,8 +285,8 @@ pass_end(Pass *p)
 }
 
 /*
- * Triggers that have nothing to do in a row of which copies only are written:
- * our own, and that of collections, whose key stays.
+ * Returns whether a trigger need not fire if only copies change: our own, and that of collections,
+ * whose key stays.
  */
 static bool
 skip_trigger(const Trigger *trigger)
@@ -541,7 +541,7 @@ row_leave(Pass *p, struct varlena *doc)
 	}
 }
 
-/* What the runs say about a document. */
+/* Determines from the runs what to do with a document. */
 static RowFate
 row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 {
@@ -563,7 +563,10 @@ row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 	return result;
 }
 
-/* What one of them says.  Raises FOREIGN_KEY_VIOLATION if it names an id that may not go. */
+/*
+ * Does so for one run. Raises FOREIGN_KEY_VIOLATION if the document refers to an id that may not
+ * be deleted.
+ */
 static RowFate
 part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed)
 {

@@ -41,7 +41,7 @@ typedef enum DpRefDelete
 typedef struct DpReference
 {
 	DpDecl *decl;     /* of the target */
-	DpPath *field;    /* where sites are; parts are names, arrays are passed through */
+	DpPath *field;    /* path of sites, names only; arrays on it are searched */
 	DpPath *id_field; /* of one part */
 	DpPath **live;
 	int nlive;
@@ -102,13 +102,12 @@ extern void dp_ref_sites(const DpPath *field, const DpPath *id_field, const uint
 /* The fields to copy from a source's document: a new bson */
 extern struct varlena *dp_ref_extract(const DpReference *ref, const uint8 *doc, uint32 size);
 
-/* How a site is filled in */
+/* How to fill a site */
 typedef struct DpRefFill
 {
-	const DpValue *extract; /* of the source, NULL if there is none: then copies stay */
-	const DpValue *id;      /* the id to be written, or NULL for the one that is there */
-	const DpRefSite
-		*before; /* the same reference in the old document, or NULL: the reference is new */
+	const DpValue *extract;     /* of the source, NULL if there is none: then copies stay */
+	const DpValue *id;          /* the id to be written, or NULL for the one that is there */
+	const DpRefSite *before;    /* the same reference in the old document; NULL: new */
 	const DpRefSite *displaced; /* the value before another reference, or NULL */
 	bool freeze;                /* fill frozen fields in that are absent */
 } DpRefFill;
@@ -152,8 +151,8 @@ extern bool dp_ref_source(DpReference *ref);
 extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock);
 
 /*
- * As dp_ref_read() with a lock; *circle: the source is held by a transaction that waits for us, and
- * was not read.
+ * As dp_ref_read() with a lock; sets *circle if the source is locked by a transaction that waits
+ * for us, and was not read.
  */
 extern struct varlena *
 dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
@@ -244,7 +243,7 @@ extern void dp_ref_wish_lock(const DpWish *wish);
 extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
 
 /*
- * The same for several declarations of one target at once: each row is written once, and all in one
+ * Does the same for several declarations of one target: each row is written once, and all in one
  * order.
  */
 typedef struct DpRefPart
@@ -259,7 +258,10 @@ extern int64 dp_ref_pass_parts(const DpRefPart *parts, int nparts);
 extern bool dp_ref_pass_writes(Oid target);
 extern void dp_ref_pass_forget(void);
 
-/* The same for all ids that the target names and the source does not have: it was truncated. */
+/*
+ * Does the same for all ids in the target that the source does not have, after TRUNCATE of the
+ * source.
+ */
 extern void dp_ref_truncated(DpReference *ref);
 
 /* Whether a row of the target names the id. */

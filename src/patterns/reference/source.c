@@ -315,10 +315,7 @@ lock_appeared(const DpRefPart *parts, int nparts)
 	dp_lock_absent(places, n, ShareLock);
 }
 
-/*
- * What a statement has done to the ids of the run, as a pass needs it; NULL if
- * that is nothing.  What counts is what there is now.
- */
+/* Returns the run with the present state of its ids for a pass; NULL if nothing is to be done. */
 static DpRefRun *
 source_changed(DpReference *ref, DpRefRun *run)
 {
@@ -389,7 +386,10 @@ source_changed(DpReference *ref, DpRefRun *run)
 	return NULL;
 }
 
-/* What copies had of a row of the source before it was changed; NULL if it had no document. */
+/*
+ * Returns the fields that copies had of a row of the source before it was changed; NULL without a
+ * document.
+ */
 static struct varlena *
 row_extract(DpReference *ref, TriggerData *trigdata)
 {

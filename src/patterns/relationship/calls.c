@@ -99,7 +99,7 @@ dp_relationship_settle(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(n > 0);
 }
 
-/* What a row names names it, too.  Called inside SPI_connect(), as the owner. */
+/* Makes the rows to which a row refers refer to it. Called inside SPI_connect(), as the owner. */
 static bool
 relationship_settle_row(DpDecl *decl, const DpKey *key)
 {

@@ -45,7 +45,7 @@
 #include "kit/trigger.h"
 #include "patterns/relationship/relationship.h"
 
-/* What row triggers note: ids are their addresses */
+/* Collections of row triggers: ids are their addresses */
 static const char noted_edges; /* [pair, side, to, from, sign] */
 static const char noted_rows;  /* [pair, side, key]: new rows, to which older rows may refer */
 
@@ -554,7 +554,7 @@ dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool 
 	MemoryContextDelete(context);
 }
 
-/* The same for one row: all edges lead to it. */
+/* Does the same for one row: all edges lead to it. */
 static void
 apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool build)
 {

@@ -114,10 +114,7 @@ upgrade_document(DpSchemaVersioning *s, struct varlena **doc)
 	return true;
 }
 
-/*
- * What pattern_build() needs: a document that is older than it would be if it
- * were written now.
- */
+/* For pattern_build(): returns whether a document is older than if it were written now. */
 static bool
 methods_settle(DpDecl *decl, const DpKey *key)
 {
@@ -176,9 +173,8 @@ dp_schema_versioning_same(PG_FUNCTION_ARGS)
 }
 
 /*
- * Whether two values are the same, documents in any order of their members.
- * except is the path that does not count, of which the first steps lead here;
- * step is -1 where it does not lead.
+ * Returns whether two values are equal, documents in any order of their members. except is a path
+ * to skip, whose first steps lead here; step is -1 if it does not lead here.
  */
 static bool
 same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step)

@@ -52,7 +52,7 @@ typedef struct StepSpec
 	int down_function;
 } StepSpec;
 
-/* What _schema_versioning_as() keeps */
+/* Cached by _schema_versioning_as() */
 typedef struct AsCache
 {
 	MemoryContext context;
@@ -110,7 +110,7 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 	v->first =
 		spec_value(spec, "first", &value) && value.type == DP_TYPE_BOOL && value.data[0] != 0;
 
-	/* the steps that hang together with the version: those that end at it, and those that begin */
+	/* the steps connected with the version: those that end at it, and those that begin */
 	for (low = 0; low < nsteps && steps[low].until <= version; low++)
 		continue;
 	high = low;

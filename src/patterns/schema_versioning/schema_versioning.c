@@ -232,10 +232,7 @@ declared_functions(DpDecl *decl, Oid **functions)
 	return n;
 }
 
-/*
- * What a trigger's condition refers to: the arguments of the call that it
- * consists of.
- */
+/* Returns the arguments of the call in a trigger's condition. */
 static int
 schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions)
 {

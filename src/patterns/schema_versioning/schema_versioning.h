@@ -50,7 +50,7 @@ typedef struct DpVersionMove
 	DpUpdate *update;
 	bool leaves_field; /* the update does not reach the field with the version */
 	DpUserFunction *function;
-	ExprState *body;      /* what the function consists of, if it is an expression */
+	ExprState *body;      /* the function's body, if it is an expression */
 	ExprContext *context; /* with the document as its parameter */
 	char *body_path;      /* search_path for that; NULL: any */
 } DpVersionMove;

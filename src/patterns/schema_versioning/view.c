@@ -136,7 +136,7 @@ version_is_changed(char **args, List *decls, struct varlena *stored)
 	return dp_versions_of(s->versions, PointerGetDatum(stored), NULL) != s->versions->versions[at];
 }
 
-/* What the view shows of it. */
+/* Returns the document as the view shows it. */
 static struct varlena *
 version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {

@@ -31,7 +31,7 @@ static const char plan_get, plan_get_type;
 static void
 run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result);
 
-/* What the arguments of single_collection_id() mean, kept while they are constants */
+/* The compiled arguments of single_collection_id(), cached while they are constants */
 typedef struct IdsCache
 {
 	DpSingleIds ids;
@@ -39,7 +39,7 @@ typedef struct IdsCache
 	bool is_const;
 } IdsCache;
 
-/* The same of single_collection_key() */
+/* Those of single_collection_key() */
 typedef struct KeyCache
 {
 	DpPathCache path;

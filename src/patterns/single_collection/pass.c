@@ -226,7 +226,7 @@ naming_run(DpSingle *s, const DpSingleRemoved *removed, int n, long most)
 	return dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, most, SPI_OK_SELECT);
 }
 
-/* The same as a list, in the current context. */
+/* Returns them as a list, in the current context. */
 static void
 naming_rows(DpSingle *s, const DpSingleRemoved *removed, int n, Naming *naming)
 {

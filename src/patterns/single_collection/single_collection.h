@@ -66,7 +66,7 @@ typedef struct DpSingle
 	DpLookup *by_identity;
 } DpSingle;
 
-/* What a document says; points into it, and into the current memory context. */
+/* The identity and relations in a document; points into it, and into the current memory context */
 typedef struct DpSingleDoc
 {
 	bool has_type;

@@ -166,8 +166,8 @@ dp_template_format(const DpTemplate *t, const DpValue *doc, StringInfo out, cons
 }
 
 /*
- * A value as a part of a key; NULL if it cannot be one.  Numbers are written
- * alike whatever their type is, without zeros at the end, as they are there.
+ * Returns a value as part of a key; NULL if it cannot be one. Equal numbers of different types are
+ * written alike, without trailing zeros.
  */
 static char *
 value_text(const DpValue *value)

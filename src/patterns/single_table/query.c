@@ -223,7 +223,7 @@ query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("sk_op requires sk")));
 }
 
-/* Where the page before has ended. */
+/* Reads the cursor. */
 static void
 query_after(KeyQuery *q, struct varlena *after)
 {

@@ -54,9 +54,7 @@ static DpSingleTable *single_table_of(DpDecl *decl);
 
 /* ---------------------------------------------------------------- declarations */
 
-/*
- * What a declaration says.
- */
+/* Reads a declaration. */
 static DpSingleTable *
 single_table_of(DpDecl *decl)
 {

@@ -54,7 +54,7 @@ typedef struct Cold
 	DpDecl *decl;
 	int n;
 	DpPath **paths;
-	char **names; /* the same as they are written */
+	char **names; /* their texts */
 	char *pair;
 	Oid side; /* InvalidOid until it is found */
 } Cold;
@@ -675,9 +675,7 @@ side_drop_lost(Cold *c, const DpKey *key)
 		side_drop(c, key);
 }
 
-/*
- * What the views <table>_whole and pattern_build need.
- */
+/* Functions for the views <table>_whole and pattern_build */
 static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {

@@ -65,9 +65,7 @@ static void scan_place(GroupScan *g, DpSubsetPlace *place);
 static void scan_end(GroupScan *g);
 static int found_compare(const void *a, const void *b, void *arg);
 
-/*
- * What the source looks like now.
- */
+/* Returns the present description of the source. */
 void
 dp_subset_source(DpSubset *s)
 {

@@ -134,9 +134,7 @@ dp_subset_trigger(PG_FUNCTION_ARGS)
 	return dp_derive_trigger(fcinfo, &dp_subset_pattern);
 }
 
-/*
- * What the declaration says.
- */
+/* Reads a declaration. */
 static void
 subset_open(DpDerivation *d)
 {

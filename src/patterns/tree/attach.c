@@ -32,7 +32,7 @@
 #include "kit/trigger.h"
 #include "patterns/tree/change.h"
 
-/* A table whose documents hang on the nodes of a tree, while they follow a statement */
+/* A table of attached documents that follow a statement on the tree */
 struct DpTreeFollow
 {
 	DpTree *attached;
@@ -40,7 +40,7 @@ struct DpTreeFollow
 	struct DpTreeFollow *next;
 };
 
-/* Where a BEFORE trigger reads nodes from */
+/* Source of nodes for a BEFORE trigger */
 typedef struct Probing
 {
 	DpTree *tree;
@@ -212,7 +212,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpValue *chain = NULL;
 	int n = 0;
-	bool left = false; /* the node is held by a transaction that waits for us */
+	bool left = false; /* the node is locked by a transaction that waits for us */
 	int i;
 
 	qsort(s->saved, s->nsaved, sizeof(DpTreeSaved), compare_saved);
@@ -274,9 +274,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 	MemoryContextDelete(context);
 }
 
-/*
- * TRUNCATE of the tree: as if all nodes were deleted that documents hang on.
- */
+/* TRUNCATE of the tree: as if all nodes with attached documents were deleted. */
 static void
 attach_truncate(DpTree *attached)
 {
@@ -364,7 +362,9 @@ attached_of_pair(const char *pair, Oid relid)
 	return NULL;
 }
 
-/* The pairs (texts) of tables whose documents hang on the tree, kept with its declaration. */
+/*
+ * Returns the pairs (texts) of tables with attached documents, cached with the tree's declaration.
+ */
 static List *
 attached_to(DpTree *tree)
 {
@@ -399,7 +399,7 @@ dp_tree_has_attached(DpTree *tree)
 	return attached_to(tree) != NIL;
 }
 
-/* Opens the tables whose documents hang on the tree. */
+/* Opens the tables with attached documents. */
 static void
 open_all(DpTree *tree, DpTreeFollow **follow)
 {
@@ -417,7 +417,7 @@ open_all(DpTree *tree, DpTreeFollow **follow)
 			continue;
 		name = dp_decl_text(attached->decl, "tree_name");
 		if (name == NULL || strcmp(name, tree->decl->name) != 0)
-			continue; /* hangs on another tree of the same table */
+			continue; /* attached to another tree of the same table */
 		f = palloc(sizeof(DpTreeFollow));
 		f->attached = attached;
 		f->w = dp_tree_writer(attached);
@@ -441,7 +441,10 @@ dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n,
 	}
 }
 
-/* The documents that hang on a node; other: they hang on the last one of the chain now. */
+/*
+ * Processes the documents attached to a node; other: they are attached to the last one of the
+ * chain now.
+ */
 static void
 follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other)
 {
@@ -470,7 +473,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		CHECK_FOR_INTERRUPTS();
 		if (!dp_writer_fetch(f->w, lfirst(lc)))
 			continue;
-		/* where a document only follows, its holder may see to that */
+		/* if a document only follows, leave it to the holder of its lock */
 		dp_writer_leave(f->w, !other);
 		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
 		if (locked == DP_LOCK_CIRCLE && !left)
@@ -481,7 +484,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		was = doc = dp_writer_document(f->w);
 		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) ||
 			dp_value_compare(&parent, on) != 0)
-			continue; /* it hangs elsewhere now */
+			continue; /* attached to another node now */
 		if (other)
 			doc = dp_tree_set_parent(f->attached, doc, n > 0 ? &chain[n - 1] : NULL);
 		if (n > 0)
@@ -495,8 +498,8 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 }
 
 /*
- * The documents that hang on a node, because of a note of it.  As long as another transaction holds
- * the node the note stays: what that one writes is not known.
+ * Processes the documents attached to a node because of a note. While another transaction has
+ * locked the node the note stays: its changes are not known.
  */
 void
 dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
@@ -589,7 +592,7 @@ dp_tree_follow_end(DpTreeFollow **follow)
 	}
 }
 
-/* By the nodes that they hang on. */
+/* Sorts by the nodes to which they are attached. */
 static int
 compare_saved(const void *a, const void *b)
 {

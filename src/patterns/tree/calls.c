@@ -278,7 +278,7 @@ put(ReturnSetInfo *rsinfo, const DpValue *id, int depth, struct varlena *path, s
 	pfree(node);
 }
 
-/* Returns a node of which nothing else was read. */
+/* Returns a node that is already read. */
 static void
 put_item(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *item)
 {

@@ -300,7 +300,7 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 
 /* ---------------------------------------------------------------- pictures */
 
-/* What a node is called in a picture: one line. */
+/* Returns the label of a node in the text: one line. */
 static char *
 label_of(Labels *labels, struct varlena *doc, const DpValue *id)
 {

@@ -270,7 +270,7 @@ came_rows(DpTreeChange *c)
 	}
 }
 
-/* Whether the statement changes where nodes hang that were there before. */
+/* Returns whether the statement moves existing nodes. */
 static bool
 anything_moves(DpTreeChange *c)
 {
@@ -390,7 +390,7 @@ adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *new_parent)
 			continue;
 		node = dp_tree_node_find(c, &child);
 		if (node != NULL && node->saved != NULL)
-			continue; /* its own row says where it hangs */
+			continue; /* its own row determines its parent */
 		if (node == NULL)
 			node = dp_tree_node_add(c, &child);
 		dp_writer_ref(c->w, &node->ref);
@@ -627,9 +627,7 @@ dp_tree_compare_ids(const ListCell *a, const ListCell *b)
 	return dp_value_compare(lfirst(a), lfirst(b));
 }
 
-/*
- * Locks the parents, in order of their ids, and learns where they hang.
- */
+/* Locks the parents, in the order of their ids, and reads their positions. */
 static void
 lock_parents(DpTreeChange *c)
 {
@@ -679,8 +677,8 @@ lock_parents(DpTreeChange *c)
 }
 
 /*
- * Where a node hangs that is not of the statement: by its ancestors up to the
- * first node that is known already, or upwards from node to node.
+ * Finds the position of a node outside of the statement: by its ancestors up to the first known
+ * node, or upwards from node to node.
  */
 static void
 load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
@@ -734,7 +732,7 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 	}
 }
 
-/* All parents are known: the rows of the statement hang below them. */
+/* Called with all parents known: sets the parents of the rows of the statement. */
 static void
 set_parents(DpTreeChange *c)
 {

@@ -44,7 +44,7 @@ extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, 
  */
 extern struct varlena *dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id);
 
-/* How a node's document is got by its id; NULL if there is none. */
+/* Returns a node's document by its id; NULL without one */
 typedef struct varlena *(*DpTreeFetch)(void *arg, const DpValue *id);
 
 /*
@@ -64,7 +64,7 @@ extern bool dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id);
  * concurrently.
  */
 /*
- * left: set, with true, if the row is held by a transaction that waits for us; NULL without
+ * left: set to true if the row is locked by a transaction that waits for us; NULL without
  * dp_writer_leave().
  */
 extern bool
@@ -88,7 +88,8 @@ extern struct varlena *
 dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc);
 
 /*
- * A node hangs below that one no more: an array of children may still have it that was read before.
+ * Records that a node is no longer below another one: an array of children that was read before
+ * may still have it.
  */
 extern void dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child);
 
@@ -103,12 +104,12 @@ extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 /* An inserted or changed row */
 typedef struct DpTreeSaved
 {
-	DpValue id; /* nodes; of documents that hang on nodes there is none */
+	DpValue id; /* nodes; unset for attached documents */
 	DpValue parent;
 	DpRowRef ref;
 	bool has_parent;
 	bool is_new;
-	bool moved;   /* it hangs elsewhere than before */
+	bool moved;   /* it had another parent before */
 	bool renamed; /* it had another id before */
 } DpTreeSaved;
 
@@ -152,7 +153,7 @@ typedef struct DpTreeStatement
 extern DpTreeStatement *dp_tree_statement(DpTree *tree);
 
 /*
- * The same when it has ended, or NULL if no row was noted; to be freed with
+ * Returns it at the end of the statement, or NULL without records; free with
  * dp_tree_statement_free().
  */
 extern DpTreeStatement *dp_tree_statement_take(DpTree *tree);
@@ -175,7 +176,7 @@ extern void dp_tree_listed_twice(const DpTree *tree, const DpValue *child) pg_at
 /* Waits for concurrent moves of nodes of the tree, and blocks further ones. */
 extern void dp_tree_lock_moves(DpTree *tree);
 
-/* attach.c: documents of other tables that hang on nodes */
+/* attach.c: documents of other tables attached to nodes */
 
 typedef struct DpTreeFollow DpTreeFollow;
 
@@ -200,7 +201,7 @@ extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpVal
 								DpTreeDelete rule, const DpValue *chain, int n);
 extern void dp_tree_follow_end(DpTreeFollow **follow);
 
-/* DpPattern: settle_note of documents that hang on nodes; the value is the node's id. */
+/* DpPattern: settle_note of attached documents; the value is the node's id. */
 extern void dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id);
 
 #endif /* DP_PATTERNS_TREE_CHANGE_H */

@@ -122,8 +122,8 @@ dp_tree_strip(const DpTree *tree, struct varlena *doc)
 }
 
 /*
- * The same document with another parent (NULL: none) where the parent is
- * written by hand.  Elsewhere arranging does it.
+ * Returns the document with another parent (NULL: none) if users write the parent. Otherwise it is
+ * derived.
  */
 struct varlena *
 dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *parent)

@@ -181,7 +181,7 @@ settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 	return written;
 }
 
-/* A document that hangs on a node. */
+/* Corrects a document attached to a node. */
 static bool
 settle_attached(DpDecl *decl, const DpKey *key)
 {
@@ -274,10 +274,9 @@ dp_tree_node(PG_FUNCTION_ARGS)
 }
 
 /*
- * _tree_faults(rel, pattern, name, doc, chain, children) -> (what, expected, found)
- *
- * The forms of a document that are not as they follow from the ids above it
- * (an array, root first; NULL: it hangs on nothing) and those of its children.
+ * _tree_faults(rel, pattern, name, doc, chain, children) -> (what, expected, found): forms of a
+ * document that do not follow from the ids above it (an array, root first; NULL: not attached) and
+ * those of its children
  */
 DP_FUNCTION(dp_tree_faults);
 Datum

@@ -329,7 +329,7 @@ dp_tree_treepath_sql(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(path);
 }
 
-/* What these functions keep in fn_extra: paths of constant arguments. */
+/* Cached in fn_extra: paths of constant arguments */
 typedef struct PathArguments
 {
 	DpPath *paths[4];

@@ -56,18 +56,18 @@ typedef enum DpTreeTruth
 	DP_TREE_CHILDREN
 } DpTreeTruth;
 
-/* What happens to the children of a node that is deleted */
+/* What to do with the children of a deleted node */
 typedef enum DpTreeDelete
 {
 	DP_TREE_RESTRICT, /* the deletion is refused */
 	DP_TREE_CASCADE,  /* they are deleted, too */
-	DP_TREE_REPARENT  /* they hang below the parent of the deleted node */
+	DP_TREE_REPARENT  /* they become children of the deleted node's parent */
 } DpTreeDelete;
 
 /*
- * A declaration: of the pattern "tree", or "tree_attach", whose documents hang
- * on nodes of another table and are no nodes (id is NULL, there are no
- * children).  Paths are NULL for forms that are not kept.
+ * A declaration: of the pattern "tree", or "tree_attach", whose documents are attached to nodes of
+ * another table and are not nodes (id is NULL, there are no children). Paths are NULL for
+ * undeclared forms.
  */
 typedef struct DpTree
 {
@@ -79,7 +79,7 @@ typedef struct DpTree
 	DpPath *children;
 	DpPath *depth;
 	DpPath *order_by; /* of siblings; NULL: by their ids */
-	char *id_text;    /* the same as they were written */
+	char *id_text;    /* their texts */
 	char *parent_text;
 	char *ancestors_text;
 	char *path_text;
@@ -97,7 +97,7 @@ typedef struct DpTree
 	char *key_column;   /* its name, if so */
 	bool chained;       /* a form is kept that changes in a whole subtree */
 	char *parent_field; /* the path that the index on parents is on */
-	char *mark;         /* what our own writes are marked with */
+	char *mark;         /* mark of our own writes */
 	Oid id_index;       /* rows.c: InvalidOid until it is looked for */
 	struct DpLookup *by_id;
 	struct DpLookup *by_parent;

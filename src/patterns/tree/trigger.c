@@ -27,7 +27,7 @@
 /* Rows of a statement whose parents are looked for before giving up, when most are not there yet */
 #define PROBES 32
 
-/* Where a probing trigger reads from */
+/* Source of nodes for a BEFORE trigger */
 typedef struct Probing
 {
 	DpTree *tree;
@@ -350,7 +350,7 @@ note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlen
 	}
 }
 
-/* How often an array holds a value. */
+/* Returns how often an array contains a value. */
 static int
 times_listed(const DpValue *array, const DpValue *value)
 {
@@ -364,10 +364,7 @@ times_listed(const DpValue *array, const DpValue *value)
 	return n;
 }
 
-/*
- * Raises CHECK_VIOLATION for a form that is written by hand and is of another
- * kind than it must be.
- */
+/* Raises CHECK_VIOLATION for the form that users write if its type is wrong. */
 static void
 check_truth(const DpTree *tree, struct varlena *doc)
 {

@@ -50,7 +50,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		if (node->saved == NULL && dp_tree_has_attached(c->tree) &&
 			dp_writer_lock(c->w, LockTupleNoKeyExclusive) != DP_LOCK_OK)
 		{
-			/* documents that hang on it are looked for after it is locked, written or not */
+			/* search attached documents after it was locked, written or not */
 			node->has_ref = false;
 			dp_writer_refresh(c->w);
 			continue;
@@ -164,7 +164,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 					child->depth = node->depth + 1;
 				}
 				else if (child->saved != NULL || child->reached || child->adopted)
-					continue; /* its own row says where it hangs */
+					continue; /* its own row determines its parent */
 				child->reached = true;
 				dp_writer_ref(c->w, &child->ref);
 				child->has_ref = true;
@@ -182,7 +182,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 		list_free(next);
 	}
 
-	/* documents that hang on removed ids */
+	/* documents attached to removed ids */
 	if (attached)
 	{
 		int i;
@@ -318,7 +318,7 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 				dp_builder_append_value(b, NULL, 0, &c->s->saved[removed->saved].id);
 			else if (removed->children.type == DP_TYPE_ARRAY && removed->stamp != c->stamp)
 			{
-				/* once, whatever untrue arrays say */
+				/* once, even if arrays are wrong */
 				removed->stamp = c->stamp;
 				(void) children_append(c, node, b, &removed->children, own);
 			}

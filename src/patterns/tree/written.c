@@ -180,7 +180,7 @@ node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, c
 	return result;
 }
 
-/* Whether two ids name the same node, one of which may have been read from a path. */
+/* Returns whether two ids are those of the same node; one may have been read from a path. */
 static bool
 same_id(const DpValue *a, const DpValue *b)
 {

@@ -51,7 +51,7 @@ typedef struct Row
 	int32 checksum;
 	List *kept;          /* paths that are left out of doc */
 	struct varlena *doc; /* of this revision, where it is known */
-	bool lost;           /* what leads to the document before it is wrong */
+	bool lost;           /* the difference to the previous document is wrong */
 } Row;
 
 static void lock_rewriting(DpVersioning *v);
@@ -159,7 +159,7 @@ insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc)
 		dp_write_refused(decl, decl->target);
 }
 
-/* What leads to the document before a revision is another thing now. */
+/* Replaces the difference to the document before a revision. */
 static void
 write_payload(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *delta,
 			  struct varlena *previous)
@@ -598,7 +598,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 	rows = latest_rows(v, &key, path, &live, &n);
 	(void) chain(rows, n, live, &broken);
 
-	/* what leads to no revision cannot be looked into, and may hold it, too */
+	/* an unknown document may contain it, too */
 	for (int i = 0; i < n; i++)
 	{
 		if (!rows[i].lost &&

@@ -150,8 +150,8 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
 }
 
 /*
- * The last entry of the index by time, whatever the caller's snapshot shows.
- * Those of transactions that are committing now count, too.
+ * Returns the last entry of the index by time, for any snapshot. Includes entries of transactions
+ * that are committing.
  */
 bool
 dp_revisions_latest(DpVersioning *v, TimestampTz *since)

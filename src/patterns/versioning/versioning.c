@@ -962,7 +962,7 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 		after = dp_versioning_bare(paths, after);
 	if (before != NULL && paths != NIL)
 	{
-		/* what else was left out of it then is in it now, and is to be found there */
+		/* if fewer fields are kept now, the difference must include the others */
 		same = leaves_out_kept(v, key, revision - 1);
 		if (same)
 			before = dp_versioning_bare(paths, before);

@@ -81,7 +81,7 @@ typedef struct DpVersioning
 	int64 keep; /* revisions that are kept of a document; 0: all */
 	bool left_out_known;
 	List *left_out;      /* paths (DpPath) that other patterns keep, see below */
-	text *left_out_list; /* the same, written; NULL for none */
+	text *left_out_list; /* its text; NULL for none */
 	char *pair;
 	char *second_pair;
 	Oid revisions; /* the tables, InvalidOid where they are missing */
