@@ -72,17 +72,17 @@ static Correction *correcting = NULL;
 /* A statement that inserts into a table, and may update its rows as well */
 typedef struct Inserting
 {
+	DpState state;
 	Oid table;
 	DpStatement statement;
 } Inserting;
 
-static List *inserting = NIL; /* of this transaction; in TopTransactionContext */
+static DpStates inserting; /* of Inserting */
 static const char plan_trim, plan_forget, plan_left_out;
 
 static void read_tables(DpVersioning *v, Oid revisions, Oid changes);
 static int compare_texts(const ListCell *a, const ListCell *b);
 static void note_insert(DpVersioning *v);
-static void forget_inserts(void *arg);
 static bool has_read_nothing(DpVersioning *v);
 static bool is_own_write(DpVersioning *v);
 static void require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after);
@@ -519,42 +519,25 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 static void
 note_insert(DpVersioning *v)
 {
-	Inserting now = { v->decl->target, dp_statement_now() };
+	DpStatement now = dp_statement_now();
 	Inserting *note;
-	MemoryContext old;
 	ListCell *lc;
 
 	if (!v->optimistic)
 		return;
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	if (inserting == NIL)
-	{
-		MemoryContextCallback *callback = palloc0(sizeof(*callback));
-
-		callback->func = forget_inserts;
-		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-	}
-	foreach(lc, inserting)
+	foreach(lc, inserting.list)
 	{
 		note = lfirst(lc);
-		if (note->statement.depth > now.statement.depth ||
-			(note->statement.depth == now.statement.depth &&
-			 note->statement.command != now.statement.command))
-			break; /* it has ended */
+		if (note->statement.depth > now.depth ||
+			(note->statement.depth == now.depth && note->statement.command != now.command))
+		{
+			dp_state_end(&inserting, note); /* it has ended */
+			break;
+		}
 	}
-	if (lc == NULL)
-	{
-		note = palloc(sizeof(Inserting));
-		inserting = lappend(inserting, note);
-	}
-	*note = now;
-	MemoryContextSwitchTo(old);
-}
-
-static void
-forget_inserts(void *arg)
-{
-	inserting = NIL;
+	note = dp_state_begin(&inserting, sizeof(Inserting));
+	note->table = v->decl->target;
+	note->statement = now;
 }
 
 /* Returns whether the statement that updates the row is an INSERT or MERGE. */
@@ -564,7 +547,7 @@ has_read_nothing(DpVersioning *v)
 	DpStatement now = dp_statement_now();
 	ListCell *lc;
 
-	foreach(lc, inserting)
+	foreach(lc, inserting.list)
 	{
 		const Inserting *note = lfirst(lc);
 
