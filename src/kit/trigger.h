@@ -37,23 +37,23 @@ extern TriggerData *
 dp_trigger_require(FunctionCallInfo fcinfo, const char *pattern, uint32 events, int nargs);
 
 /*
- * Enters a trigger on the table of a declaration, which is returned.  NULL if
- * there is nothing to do, but to return dp_trigger_pass(): a partition without
- * a key is being restored, docpatterns.maintain is off, or a partition that
- * was detached has kept the triggers for statements.  Raises UNDEFINED_OBJECT
- * if a trigger for rows belongs to no declaration.
+ * Returns the declaration of a trigger on its table.  NULL: there is nothing to
+ * do, return dp_trigger_pass().  A partition without a key is being restored,
+ * docpatterns.maintain is off, or a statement-level trigger remains on a
+ * detached partition.  Raises UNDEFINED_OBJECT if a row-level trigger belongs
+ * to no declaration.
  */
 extern DpDecl *dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
 
 /*
  * The same for a trigger with the arguments ('side', pair, name) on the other
- * table of a pair.  The declaration's table is locked as by a writer.  NULL
- * also if the table was restored alone.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE
- * if the tables have different owners.
+ * table of a pair.  Locks the declaration's table as a writer does.  Also
+ * returns NULL if the table was restored alone.  Raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE if the tables have different owners.
  */
 extern DpDecl *dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
 
-/* What a trigger function returns that leaves a row as it is. */
+/* Returns the result of a trigger function that leaves a row unchanged. */
 extern Datum dp_trigger_pass(FunctionCallInfo fcinfo);
 
 /* The row after an INSERT or UPDATE, that before a DELETE. */
@@ -64,10 +64,7 @@ dp_trigger_row(const TriggerData *trigdata)
 													   : trigdata->tg_trigtuple;
 }
 
-/*
- * Whether an UPDATE left the document as it was.  A document that it did not
- * touch is not detoasted.
- */
+/* Returns whether an UPDATE kept the document.  Does not detoast one that it did not touch. */
 extern bool dp_trigger_same_document(const TriggerData *trigdata, const DpDecl *decl);
 
 /* A bson column, detoasted, or NULL */
