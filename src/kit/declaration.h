@@ -44,8 +44,10 @@ typedef struct DpKeyColumn
 /* A prepared statement of a declaration. */
 typedef struct DpPlan
 {
-	const void *id; /* address of something static that identifies the statement */
-	SPIPlanPtr plan;
+	const void *id; /* its template, or another address that is unique to the statement */
+	int narguments; /* of the template */
+	struct DpArgument *arguments;
+	SPIPlanPtr plan; /* NULL: is to be made again */
 	struct DpPlan *next;
 } DpPlan;
 

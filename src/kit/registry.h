@@ -80,6 +80,9 @@ typedef struct DpPattern
 	 */
 	List *(*split)(DpDecl *decl);
 
+	/* Writes what a word of its own stands for in templates of statements; false: it is none. */
+	bool (*word)(DpDecl *decl, const char *word, StringInfo sql);
+
 	/*
 	 * Makes one row consistent; returns true if it was written.  Called inside SPI_connect(), as
 	 * the owner.  Omitted by patterns of derived data.

@@ -24,24 +24,27 @@ static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nul
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 
-/* An invalid plan is discarded, because its text may contain old names of tables. */
 SPIPlanPtr
 dp_plan(DpDecl *decl, const void *id)
 {
-	DpPlan *p;
-
-	for (p = decl->plans; p != NULL; p = p->next)
+	for (DpPlan *p = decl->plans; p != NULL; p = p->next)
 	{
-		if (p->id != id)
-			continue;
-		if (p->plan != NULL && !SPI_plan_is_valid(p->plan))
-		{
-			SPI_freeplan(p->plan);
-			p->plan = NULL;
-		}
-		return p->plan;
+		if (p->id == id)
+			return dp_plan_valid(p);
 	}
 	return NULL;
+}
+
+/* An invalid plan is discarded, because its text may contain old names of tables. */
+SPIPlanPtr
+dp_plan_valid(DpPlan *p)
+{
+	if (p->plan != NULL && !SPI_plan_is_valid(p->plan))
+	{
+		SPI_freeplan(p->plan);
+		p->plan = NULL;
+	}
+	return p->plan;
 }
 
 SPIPlanPtr
@@ -60,8 +63,39 @@ dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, O
 static SPIPlanPtr
 plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
 {
+	DpPlan *p = decl->plans;
+
+	while (p != NULL && p->id != id)
+		p = p->next;
+	return dp_plan_prepare(decl, p != NULL ? p : dp_plan_add(decl, id), sql, nargs, argtypes,
+						   options);
+}
+
+/* Room for a plan. */
+DpPlan *
+dp_plan_add(DpDecl *decl, const void *id)
+{
+	DpPlan *p = MemoryContextAllocZero(decl->context, sizeof(DpPlan));
+
+	if (decl->plans == NULL)
+	{
+		MemoryContextCallback *callback =
+			MemoryContextAlloc(decl->context, sizeof(MemoryContextCallback));
+
+		callback->func = plans_free;
+		callback->arg = decl;
+		MemoryContextRegisterResetCallback(decl->context, callback);
+	}
+	p->id = id;
+	p->next = decl->plans;
+	decl->plans = p;
+	return p;
+}
+
+SPIPlanPtr
+dp_plan_prepare(DpDecl *decl, DpPlan *p, const char *sql, int nargs, Oid *argtypes, int options)
+{
 	SPIPlanPtr plan;
-	DpPlan *p;
 	Oid user;
 	int sec;
 
@@ -76,30 +110,7 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_keepplan(plan);
-
-	for (p = decl->plans; p != NULL; p = p->next)
-	{
-		if (p->id == id)
-		{
-			p->plan = plan;
-			return plan;
-		}
-	}
-
-	if (decl->plans == NULL)
-	{
-		MemoryContextCallback *callback =
-			MemoryContextAlloc(decl->context, sizeof(MemoryContextCallback));
-
-		callback->func = plans_free;
-		callback->arg = decl;
-		MemoryContextRegisterResetCallback(decl->context, callback);
-	}
-	p = MemoryContextAlloc(decl->context, sizeof(DpPlan));
-	p->id = id;
 	p->plan = plan;
-	p->next = decl->plans;
-	decl->plans = p;
 	return plan;
 }
 

@@ -27,6 +27,12 @@ dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argt
 extern SPIPlanPtr
 dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
 
+/* The parts of these: for template.c */
+extern DpPlan *dp_plan_add(DpDecl *decl, const void *id);
+extern SPIPlanPtr dp_plan_valid(DpPlan *p);
+extern SPIPlanPtr
+dp_plan_prepare(DpDecl *decl, DpPlan *p, const char *sql, int nargs, Oid *argtypes, int options);
+
 /*
  * Runs a plan inside SPI_connect(); the result is in SPI_tuptable.  expected is the SPI_OK_...
  * code. Returns the number of rows.

@@ -4,33 +4,94 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "bson/catalog.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
 
-#define MAX_TYPES 8
+#define MAX_ARGUMENTS 10
 
-static void
-word_write(StringInfo sql, DpDecl *decl, int keys, const char *word, va_list *arguments);
-static void base_key_write(StringInfo sql, DpDecl *decl, bool match);
+typedef struct DpArgument
+{
+	const char *text; /* NULL: it is an Oid */
+	Oid oid;
+} DpArgument;
+
+/* A template that is being read */
+typedef struct Reading
+{
+	DpDecl *decl;
+	StringInfo sql;
+	int keys; /* among the parameters */
+	int ntypes;
+	Oid types[2 * INDEX_MAX_KEYS + 10];
+	va_list *given;
+	int narguments; /* that were taken */
+	DpArgument arguments[MAX_ARGUMENTS];
+} Reading;
+
+static SPIPlanPtr statement_make(DpDecl *decl, DpPlan *p, const char *template, va_list *given);
+static bool arguments_match(const DpPlan *p, va_list *given);
+static void word_write(Reading *r, const char *word);
+static Oid next_oid(Reading *r);
+static const char *next_text(Reading *r);
+static void parameter_write(Reading *r, const char *word);
+static Oid type_named(const char *name);
+static void key_of_write(StringInfo sql, DpDecl *decl, const char *table, int len, bool match);
 
 SPIPlanPtr
-dp_statement(DpDecl *decl, const char *template, int keys, const Oid *types, ...)
+dp_statement(DpDecl *decl, const char *template, ...)
 {
-	SPIPlanPtr plan = dp_plan(decl, template);
-	Oid all[2 * INDEX_MAX_KEYS + MAX_TYPES];
-	int n = keys * decl->nkeys;
+	SPIPlanPtr plan = NULL;
+	va_list given;
+	DpPlan *p;
+
+	for (p = decl->plans; p != NULL; p = p->next)
+	{
+		bool found;
+
+		if (p->id != template)
+			continue;
+		va_start(given, template);
+		found = arguments_match(p, &given);
+		va_end(given);
+		if (found)
+		{
+			plan = dp_plan_valid(p);
+			break;
+		}
+	}
+	if (plan == NULL)
+	{
+		va_start(given, template);
+		plan = statement_make(decl, p, template, &given);
+		va_end(given);
+	}
+	return plan;
+}
+
+/* Makes a plan, or makes it again. */
+static SPIPlanPtr
+statement_make(DpDecl *decl, DpPlan *p, const char *template, va_list *given)
+{
+	Reading r = { .decl = decl, .given = given };
 	StringInfoData sql;
-	va_list arguments;
 	const char *at = template;
 
-	if (plan != NULL)
-		return plan;
 	initStringInfo(&sql);
-	va_start(arguments, types);
+	r.sql = &sql;
+	r.keys = strstr(template, "$new key}") != NULL ? 2 : strstr(template, "$key}") != NULL ? 1 : 0;
+	for (int i = 0; i < r.keys; i++)
+		dp_sql_key_types(decl, r.types + i * decl->nkeys);
+	r.ntypes = r.keys * decl->nkeys;
 	while (*at != '\0')
 	{
 		int plain = strcspn(at, "{");
@@ -41,25 +102,48 @@ dp_statement(DpDecl *decl, const char *template, int keys, const Oid *types, ...
 		if (*at == '\0')
 			break;
 		word = strcspn(at, "}");
-		word_write(&sql, decl, keys, pnstrdup(at + 1, word - 1), &arguments);
+		word_write(&r, pnstrdup(at + 1, word - 1));
 		at += at[word] == '}' ? word + 1 : word;
 	}
-	va_end(arguments);
 
-	for (int i = 0; i < keys; i++)
-		dp_sql_key_types(decl, all + i * decl->nkeys);
-	while (types != NULL && OidIsValid(*types))
+	if (p == NULL)
 	{
-		Assert(n < lengthof(all));
-		all[n++] = *types++;
+		p = dp_plan_add(decl, template);
+		p->arguments = MemoryContextAlloc(decl->context, sizeof(DpArgument) * r.narguments);
+		for (int i = 0; i < r.narguments; i++)
+		{
+			p->arguments[i] = r.arguments[i];
+			if (r.arguments[i].text != NULL)
+				p->arguments[i].text = MemoryContextStrdup(decl->context, r.arguments[i].text);
+		}
+		p->narguments = r.narguments;
 	}
-	return dp_plan_make(decl, template, sql.data, n, all);
+	return dp_plan_prepare(decl, p, sql.data, r.ntypes, r.types, 0);
+}
+
+/* Whether a plan was made with these arguments. */
+static bool
+arguments_match(const DpPlan *p, va_list *given)
+{
+	for (int i = 0; i < p->narguments; i++)
+	{
+		const DpArgument *kept = &p->arguments[i];
+
+		if (kept->text != NULL ? strcmp(kept->text, va_arg(*given, const char *)) != 0
+							   : kept->oid != va_arg(*given, Oid))
+			return false;
+	}
+	return true;
 }
 
 /* What a word stands for. */
 static void
-word_write(StringInfo sql, DpDecl *decl, int keys, const char *word, va_list *arguments)
+word_write(Reading *r, const char *word)
 {
+	StringInfo sql = r->sql;
+	DpDecl *decl = r->decl;
+	int len = strlen(word);
+
 	if (strcmp(word, "table") == 0)
 		dp_sql_table(sql, decl->target);
 	else if (strcmp(word, "doc") == 0)
@@ -68,49 +152,112 @@ word_write(StringInfo sql, DpDecl *decl, int keys, const char *word, va_list *ar
 		dp_sql_key_list(sql, decl);
 	else if (strcmp(word, "key = $key") == 0)
 		dp_sql_key_match(sql, decl, 1);
-	else if (strcmp(word, "base.key") == 0)
-		base_key_write(sql, decl, false);
 	else if (strcmp(word, "base.key = side.key") == 0)
-		base_key_write(sql, decl, true);
+		key_of_write(sql, decl, "base", 4, true);
 	else if (strcmp(word, "side key") == 0)
 		dp_sql_side_key_list(sql, decl);
 	else if (strcmp(word, "side key = $key") == 0)
 		dp_sql_side_key_match(sql, decl, 1);
+	else if (len > 4 && strcmp(word + len - 4, ".key") == 0)
+		key_of_write(sql, decl, word, len - 4, false);
 	else if (strcmp(word, "$key") == 0)
 		dp_sql_parameters(sql, 1, decl->nkeys);
 	else if (strcmp(word, "$new key") == 0)
 		dp_sql_parameters(sql, decl->nkeys + 1, decl->nkeys);
-	else if (strncmp(word, "$key+", 5) == 0)
-		appendStringInfo(sql, "$%d", keys * decl->nkeys + atoi(word + 5));
+	else if (word[0] == '$')
+		parameter_write(r, word);
 	else if (strcmp(word, "own") == 0)
 		dp_sql_own_schema(sql);
 	else if (strncmp(word, "own ", 4) == 0)
 		dp_sql_own_operator(sql, word + 4);
+	else if (strncmp(word, "text ", 5) == 0)
+		appendStringInfoString(sql, quote_literal_cstr(dp_decl_text(decl, word + 5)));
+	else if (strncmp(word, "path ", 5) == 0)
+		dp_sql_doc_path(sql, decl->doc_column, dp_decl_text(decl, word + 5));
 	else if (strcmp(word, "relation") == 0)
-		dp_sql_table(sql, va_arg(*arguments, Oid));
+		dp_sql_table(sql, next_oid(r));
 	else if (strcmp(word, "name") == 0)
-		appendStringInfoString(sql, quote_identifier(va_arg(*arguments, const char *)));
+		appendStringInfoString(sql, quote_identifier(next_text(r)));
 	else if (strcmp(word, "text") == 0)
-		appendStringInfoString(sql, quote_literal_cstr(va_arg(*arguments, const char *)));
+		appendStringInfoString(sql, quote_literal_cstr(next_text(r)));
+	else if (strcmp(word, "sql") == 0)
+		appendStringInfoString(sql, next_text(r));
 	else if (strcmp(word, "path") == 0)
 	{
-		const char *column = va_arg(*arguments, const char *);
+		const char *column = next_text(r);
 
-		dp_sql_doc_path(sql, column, va_arg(*arguments, const char *));
+		dp_sql_doc_path(sql, column, next_text(r));
 	}
-	else
+	else if (decl->methods->word == NULL || !decl->methods->word(decl, word, sql))
 		elog(ERROR, "a template of a statement has no word \"%s\"", word);
 }
 
-/* The key columns of a table called base: a list, or compared with those of a side table. */
+static Oid
+next_oid(Reading *r)
+{
+	Oid oid = va_arg(*r->given, Oid);
+
+	Assert(r->narguments < MAX_ARGUMENTS);
+	r->arguments[r->narguments++].oid = oid;
+	return oid;
+}
+
+static const char *
+next_text(Reading *r)
+{
+	const char *text = va_arg(*r->given, const char *);
+
+	Assert(r->narguments < MAX_ARGUMENTS);
+	r->arguments[r->narguments++].text = text;
+	return text;
+}
+
+/* "$1" or "$key+1", with its type or without. */
 static void
-base_key_write(StringInfo sql, DpDecl *decl, bool match)
+parameter_write(Reading *r, const char *word)
+{
+	bool after_keys = strncmp(word, "$key+", 5) == 0;
+	char *type;
+	int number = strtol(word + (after_keys ? 5 : 1), &type, 10);
+
+	if (after_keys)
+		number += r->keys * r->decl->nkeys;
+	appendStringInfo(r->sql, "$%d", number);
+	if (*type == ' ')
+	{
+		Assert(number <= lengthof(r->types));
+		r->types[number - 1] = type_named(type + 1);
+		r->ntypes = Max(r->ntypes, number);
+	}
+}
+
+/* A type of PostgreSQL or of the extension, or an array of it. */
+static Oid
+type_named(const char *name)
+{
+	bool is_array = strchr(name, '[') != NULL;
+	Datum plain = CStringGetDatum(pnstrdup(name, strcspn(name, "[")));
+	Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
+							   ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+
+	if (!OidIsValid(type))
+		type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
+							   ObjectIdGetDatum(dp_types()->schema));
+	return is_array ? get_array_type(type) : type;
+}
+
+/*
+ * The key's columns of a table that is called so: a list, or compared with
+ * those of a side table that is called side.
+ */
+static void
+key_of_write(StringInfo sql, DpDecl *decl, const char *table, int len, bool match)
 {
 	for (int i = 0; i < decl->nkeys; i++)
 	{
 		if (i > 0)
 			appendStringInfoString(sql, match ? " AND " : ", ");
-		appendStringInfo(sql, "base.%s", quote_identifier(decl->keys[i].name));
+		appendStringInfo(sql, "%.*s.%s", len, table, quote_identifier(decl->keys[i].name));
 		if (match)
 		{
 			dp_sql_operator(sql, decl->keys[i].eqop);

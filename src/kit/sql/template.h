@@ -8,31 +8,32 @@
  *
  *		{table} {doc}                  the declaration's table and its document column
  *		{key} {key = $key}             the columns of the primary key, as a list and compared
- *		{base.key}                     the same of a table that is called base
+ *		{t.key}                        the same list of a table that is called t
  *		{side key} {side key = $key}   the columns of a side table that hold the key
  *		{base.key = side.key}          both, compared
- *		{$key} {$new key} {$key+1}     parameters: a key, a second key, the first one after keys
+ *		{$key} {$new key}              parameters: a key, a second key
+ *		{$key+1} {$key+1 int8}         the first one after keys; its type, which is told once
+ *		{$1 bson_value[]}              the same without keys
  *		{own} {own ->}                 "schema". of the extension, and an operator in it
+ *		{text field} {path field}      an option: a literal, (document column -> literal)
  *
  * These take what they name from the arguments, in order:
  *
  *		{relation}                     an Oid
- *		{name} {text}                  const char *: an identifier, a literal
+ *		{name} {text} {sql}            const char *: an identifier, a literal, SQL as it is
  *		{path}                         two const char *, a column and a path: (column -> 'path')
+ *
+ * Others are words of the pattern (DpPattern).
  */
 #ifndef DP_KIT_SQL_TEMPLATE_H
 #define DP_KIT_SQL_TEMPLATE_H
 
 #include "kit/declaration.h"
 
-/* The types of the parameters that follow the keys */
-#define DP_TYPES(...) ((const Oid[]){ __VA_ARGS__, InvalidOid })
-
 /*
  * Returns the plan of a statement, made once and kept with the declaration.  The address of the
- * template identifies it: for one declaration, the arguments of a template are always the same.
- * keys is the number of keys among the parameters (0 to 2), types may be NULL.
+ * template and the values of the arguments identify it.
  */
-extern SPIPlanPtr dp_statement(DpDecl *decl, const char *template, int keys, const Oid *types, ...);
+extern SPIPlanPtr dp_statement(DpDecl *decl, const char *template, ...);
 
 #endif /* DP_KIT_SQL_TEMPLATE_H */

@@ -313,8 +313,8 @@ int64
 dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, "SELECT {key} FROM {table} WHERE {path}{own =}true ORDER BY {key}", 0,
-					 NULL, o->decl->doc_column, dp_decl_text(o->decl, "flag"));
+		dp_statement(o->decl,
+					 "SELECT {key} FROM {table} WHERE {path flag}{own =}true ORDER BY {key}");
 	SPITupleTable *table;
 	int64 written = 0;
 	uint64 rows;

@@ -300,7 +300,6 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	DpDecl *decl = o->decl;
 	struct varlena *wanted = value_argument(fcinfo, 1);
 	DpValue value = dp_value_of_varlena(wanted);
-	const char *field = dp_decl_text(decl, "field");
 	SPIPlanPtr plan;
 	Datum args[2];
 	Datum hash;
@@ -315,11 +314,12 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	/* in documents */
 	plan = dp_statement(
 		decl,
-		o->indexed ? "SELECT {doc} FROM {table} WHERE docpatterns.bson_array_holds({path}, $1)"
-					 " AND docpatterns.bson_element_hashes({path}) OPERATOR(pg_catalog.@>) $2"
-				   : "SELECT {doc} FROM {table} WHERE docpatterns.bson_array_holds({path}, $1)",
-		0, DP_TYPES(dp_types()->bson_value, INT8ARRAYOID), decl->doc_column, field,
-		decl->doc_column, field);
+		o->indexed
+			? "SELECT {doc} FROM {table}"
+			  " WHERE docpatterns.bson_array_holds({path field}, {$1 bson_value})"
+			  " AND docpatterns.bson_element_hashes({path field}) OPERATOR(pg_catalog.@>) {$2 int8[]}"
+			: "SELECT {doc} FROM {table}"
+			  " WHERE docpatterns.bson_array_holds({path field}, {$1 bson_value})");
 	hash = Int64GetDatum((int64) dp_value_hash(&value, 0));
 	args[0] = PointerGetDatum(wanted);
 	args[1] =
@@ -336,10 +336,9 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	/* in extras: rows are read as the user, who may not see all */
 	keys = dp_outlier_holders(o, &value);
 	/* documents that also contain it themselves were returned above */
-	plan = dp_statement(decl,
-						"SELECT {doc} FROM {table} WHERE {key = $key}"
-						" AND docpatterns.bson_array_holds({path}, {$key+1}) IS NOT TRUE",
-						1, DP_TYPES(dp_types()->bson_value), decl->doc_column, field);
+	plan = dp_statement(decl, "SELECT {doc} FROM {table} WHERE {key = $key}"
+							  " AND docpatterns.bson_array_holds({path field}, {$key+1 bson_value})"
+							  " IS NOT TRUE");
 	foreach(lc, keys)
 	{
 		DpKey *key = lfirst(lc);

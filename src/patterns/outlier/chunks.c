@@ -55,11 +55,11 @@ typedef struct Chunk
 static const char select_all[] = SELECT_CHUNK STAND " ORDER BY chunk";
 static const char select_tail[] = SELECT_CHUNK STAND " ORDER BY chunk DESC LIMIT 1";
 static const char select_head[] = SELECT_CHUNK STAND " ORDER BY chunk LIMIT 1";
-static const char select_chunk[] = SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.=) {$key+1}";
+static const char select_chunk[] = SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}";
 static const char select_before[] =
-	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.<) {$key+1} ORDER BY chunk DESC LIMIT 1";
+	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.<) {$key+1 int8} ORDER BY chunk DESC LIMIT 1";
 static const char select_after[] =
-	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.>) {$key+1} ORDER BY chunk LIMIT 1";
+	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.>) {$key+1 int8} ORDER BY chunk LIMIT 1";
 
 static bool chunks_exist(DpOutlier *o, const DpKey *key);
 static int64 chunks_count(DpOutlier *o, const DpKey *key, bool latest);
@@ -119,7 +119,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY STAND, 1, NULL, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY STAND, o->side);
 
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
 		   0;
@@ -128,8 +128,7 @@ chunks_exist(DpOutlier *o, const DpKey *key)
 static int64
 chunks_count(DpOutlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr plan =
-		dp_statement(o->decl, "SELECT pg_catalog.sum(n)" OF_KEY STAND, 1, NULL, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT pg_catalog.sum(n)" OF_KEY STAND, o->side);
 	Datum count;
 	bool isnull;
 
@@ -319,7 +318,7 @@ chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 static void
 chunks_drop(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "DELETE" OF_KEY STAND, 1, NULL, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "DELETE" OF_KEY STAND, o->side);
 
 	chunks_run(o, plan, key, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
@@ -332,7 +331,7 @@ chunks_drop_orphans(DpOutlier *o)
 		dp_statement(o->decl,
 					 "DELETE FROM {relation} AS side"
 					 " WHERE NOT EXISTS (SELECT FROM {table} AS base WHERE {base.key = side.key})",
-					 0, NULL, o->side);
+					 o->side);
 
 	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
 				  DP_MARK_INTERNAL);
@@ -346,7 +345,7 @@ chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 		dp_statement(o->decl,
 					 "UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.+) " CppAsString2(
 						 MOVING) ", ({side key}) = ROW({$new key}) WHERE {side key = $key}" STAND,
-					 2, NULL, o->side);
+					 o->side);
 	Datum values[2 * INDEX_MAX_KEYS];
 	int i;
 
@@ -367,7 +366,7 @@ chunks_move_finish(DpOutlier *o, const DpKey *to)
 		o->decl,
 		"UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.-) " CppAsString2(
 			MOVING) " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.>=) " CppAsString2(STANDING),
-		1, NULL, o->side);
+		o->side);
 
 	chunks_run(o, plan, to, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
@@ -498,14 +497,14 @@ verify_column(DpOutlier *o, const char *name, Oid type)
 static List *
 chunks_holders(DpOutlier *o, const DpValue *value)
 {
-	SPIPlanPtr plan =
-		dp_statement(o->decl,
-					 /* each half uses its own partial index */
-					 "SELECT elements, {side key} FROM {relation} WHERE sealed"
-					 " AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1"
-					 " UNION ALL SELECT elements, {side key} FROM {relation} WHERE NOT sealed"
-					 " AND docpatterns.bson_array_holds(elements, $2)",
-					 0, DP_TYPES(INT8ARRAYOID, dp_types()->bson_value), o->side, o->side);
+	SPIPlanPtr plan = dp_statement(
+		o->decl,
+		/* each half uses its own partial index */
+		"SELECT elements, {side key} FROM {relation} WHERE sealed"
+		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$1 int8[]}"
+		" UNION ALL SELECT elements, {side key} FROM {relation} WHERE NOT sealed"
+		" AND docpatterns.bson_array_holds(elements, {$2 bson_value})",
+		o->side, o->side);
 	List *keys = NIL;
 	Datum args[2];
 	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
@@ -555,7 +554,7 @@ chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Da
 static uint64
 chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, template, 1, DP_TYPES(INT8OID), o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, template, o->side);
 	Datum extra = Int64GetDatum(number);
 
 	return chunks_run(o, plan, key, 1, &extra, flags, SPI_OK_SELECT);
@@ -581,11 +580,11 @@ static void
 chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
 			 bool sealed)
 {
-	SPIPlanPtr plan =
-		dp_statement(o->decl,
-					 "INSERT INTO {relation} ({side key}, chunk, n, sealed, elements)"
-					 " VALUES ({$key}, {$key+1}, {$key+2}, {$key+3}, {$key+4})",
-					 1, DP_TYPES(INT8OID, INT4OID, BOOLOID, dp_types()->bson_value), o->side);
+	SPIPlanPtr plan = dp_statement(
+		o->decl,
+		"INSERT INTO {relation} ({side key}, chunk, n, sealed, elements)"
+		" VALUES ({$key}, {$key+1 int8}, {$key+2 int4}, {$key+3 bool}, {$key+4 bson_value})",
+		o->side);
 	Datum extra[4];
 
 	extra[0] = Int64GetDatum(number);
@@ -603,9 +602,10 @@ chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *eleme
 {
 	SPIPlanPtr plan =
 		dp_statement(o->decl,
-					 "UPDATE {relation} SET n = {$key+2}, sealed = {$key+3}, elements = {$key+4}"
-					 " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1}",
-					 1, DP_TYPES(INT8OID, INT4OID, BOOLOID, dp_types()->bson_value), o->side);
+					 "UPDATE {relation} SET n = {$key+2 int4}, sealed = {$key+3 bool},"
+					 " elements = {$key+4 bson_value}"
+					 " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}",
+					 o->side);
 	Datum extra[4];
 
 	extra[0] = Int64GetDatum(number);
@@ -620,8 +620,8 @@ static void
 chunk_delete(DpOutlier *o, const DpKey *key, int64 number)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, "DELETE" OF_KEY " AND chunk OPERATOR(pg_catalog.=) {$key+1}", 1,
-					 DP_TYPES(INT8OID), o->side);
+		dp_statement(o->decl, "DELETE" OF_KEY " AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}",
+					 o->side);
 	Datum extra = Int64GetDatum(number);
 
 	chunks_run(o, plan, key, 1, &extra, DP_RUN_AS_OWNER, SPI_OK_DELETE);
@@ -747,11 +747,11 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 		/* OFFSET 0 makes the planner search by hash; by key it would read every chunk */
 		"SELECT chunk, elements FROM (SELECT chunk, elements, {side key} FROM {relation}"
 		" WHERE sealed"
-		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1}"
+		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1 int8[]}"
 		" OFFSET 0) AS hits WHERE {side key = $key}" STAND
 		" UNION ALL SELECT chunk, elements FROM {relation} WHERE NOT sealed"
 		" AND {side key = $key}" STAND,
-		1, DP_TYPES(INT8ARRAYOID), o->side, o->side);
+		o->side, o->side);
 	Datum extra[1];
 	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
 	List *result = NIL;

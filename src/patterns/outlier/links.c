@@ -33,22 +33,24 @@
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
 /* (doc -> 'link') = $1, and its names */
-#define LINKED "{path}{own =}$1"
+#define LINKED "{path}{own =}{$1 bson_value}"
 #define LINK(o) (o)->side_column, (o)->link
 
 /* The documents of a link that equal $3 without the fields $2 */
-#define EQUAL " FROM {relation} WHERE " LINKED " AND {own}bson_unset({name}, VARIADIC $2){own =}$3"
+#define EQUAL                                                                                      \
+	" FROM {relation} WHERE " LINKED " AND {own}bson_unset({name}, VARIADIC {$2 text[]})"          \
+	"{own =}{$3 bson}"
 
 #define TAKE(direction)                                                                            \
 	"WITH removed AS (DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=)"                    \
 	" ANY (ARRAY(SELECT ctid FROM {relation} WHERE " LINKED " ORDER BY {path}" direction           \
-	" LIMIT $2)) RETURNING {name}) SELECT {name} FROM removed ORDER BY {path}"
+	" LIMIT {$2 int8})) RETURNING {name}) SELECT {name} FROM removed ORDER BY {path}"
 
 /* the link as dp_key_to_value() builds it */
 #define ORPHANS(function)                                                                          \
 	"DELETE FROM {relation} AS side WHERE {path} IS NOT NULL AND NOT EXISTS"                       \
 	" (SELECT FROM {table} AS base WHERE {own}" function "({base.key}){own =}"                     \
-	"(side.{name}{own ->}{text}::pg_catalog.text))"
+	"(side.{name}{own ->}{text on_field}::pg_catalog.text))"
 
 static bool links_exist(DpOutlier *o, const DpKey *key);
 static int64 links_count(DpOutlier *o, const DpKey *key, bool latest);
@@ -104,8 +106,8 @@ links_exist(DpOutlier *o, const DpKey *key)
 bool
 dp_outlier_links_hold(DpOutlier *o, struct varlena *link)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1 FROM {relation} WHERE " LINKED " LIMIT 1", 0,
-								   DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1 FROM {relation} WHERE " LINKED " LIMIT 1",
+								   o->side, LINK(o));
 
 	return links_run(o, plan, link, (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_SELECT) > 0;
 }
@@ -114,8 +116,8 @@ static int64
 links_count(DpOutlier *o, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, "SELECT pg_catalog.count(*) FROM {relation} WHERE " LINKED, 0,
-					 DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
+		dp_statement(o->decl, "SELECT pg_catalog.count(*) FROM {relation} WHERE " LINKED, o->side,
+					 LINK(o));
 	bool isnull;
 
 	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest), SPI_OK_SELECT);
@@ -126,8 +128,8 @@ links_count(DpOutlier *o, const DpKey *key, bool latest)
 static void
 links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "INSERT INTO {relation} ({name}) VALUES ($1)", 0,
-								   DP_TYPES(dp_types()->bson), o->side, o->side_column);
+	SPIPlanPtr plan = dp_statement(o->decl, "INSERT INTO {relation} ({name}) VALUES ({$1 bson})",
+								   o->side, o->side_column);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	DpValue link = dp_value_of_varlena(dp_key_to_value(o->decl, key));
 	int i;
@@ -168,8 +170,7 @@ static void
 links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, from_end ? TAKE(" DESC") : TAKE(""), 0,
-					 DP_TYPES(dp_types()->bson_value, INT8OID), o->side, o->side, LINK(o),
+		dp_statement(o->decl, from_end ? TAKE(" DESC") : TAKE(""), o->side, o->side, LINK(o),
 					 o->side_column, "_id", o->side_column, o->side_column, o->side_column, "_id");
 	uint64 rows;
 	uint64 i;
@@ -219,9 +220,7 @@ static uint64
 links_matching(DpOutlier *o, const char *template, const DpKey *key, const DpValue *value,
 			   int flags, int expected)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, template, 0,
-								   DP_TYPES(dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson),
-								   o->side, LINK(o), o->side_column);
+	SPIPlanPtr plan = dp_statement(o->decl, template, o->side, LINK(o), o->side_column);
 	DpValue bson_id;
 	Datum without[2];
 	Datum values[3];
@@ -245,8 +244,8 @@ links_matching(DpOutlier *o, const char *template, const DpKey *key, const DpVal
 static void
 links_drop(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "DELETE FROM {relation} WHERE " LINKED, 0,
-								   DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "DELETE FROM {relation} WHERE " LINKED, o->side, LINK(o));
 
 	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
@@ -256,8 +255,8 @@ static void
 links_drop_orphans(DpOutlier *o)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, o->decl->nkeys == 1 ? ORPHANS("to_bson") : ORPHANS("bson_array"), 0,
-					 NULL, o->side, LINK(o), o->side_column, o->link);
+		dp_statement(o->decl, o->decl->nkeys == 1 ? ORPHANS("to_bson") : ORPHANS("bson_array"),
+					 o->side, LINK(o), o->side_column);
 
 	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
 				  DP_MARK_INTERNAL);
@@ -350,8 +349,8 @@ static List *
 links_holders(DpOutlier *o, const DpValue *value)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE {name}{own @>}$1", 0,
-					 DP_TYPES(dp_types()->bson), o->side_column, o->side, o->side_column);
+		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE {name}{own @>}{$1 bson}",
+					 o->side_column, o->side, o->side_column);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	List *keys = NIL;
 	Datum doc;
@@ -384,9 +383,9 @@ static void
 links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 {
 	SPIPlanPtr plan = dp_statement(
-		o->decl, "UPDATE {relation} SET {name} = {own}bson_set({name}, {text}, $2) WHERE " LINKED,
-		0, DP_TYPES(dp_types()->bson_value, dp_types()->bson_value), o->side, o->side_column,
-		LINK(o), LINK(o));
+		o->decl,
+		"UPDATE {relation} SET {name} = {own}bson_set({name}, {text on_field}, {$2 bson_value}) WHERE " LINKED,
+		o->side, o->side_column, o->side_column, LINK(o));
 
 	links_run(o, plan, from, PointerGetDatum(to), DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
@@ -396,9 +395,8 @@ static uint64
 links_select(DpOutlier *o, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan =
-		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE " LINKED " ORDER BY {path}", 0,
-					 DP_TYPES(dp_types()->bson_value), o->side_column, o->side, LINK(o),
-					 o->side_column, "_id");
+		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE " LINKED " ORDER BY {path}",
+					 o->side_column, o->side, LINK(o), o->side_column, "_id");
 
 	return links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest),
 					 SPI_OK_SELECT);
