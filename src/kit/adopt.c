@@ -499,12 +499,11 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 static struct varlena *
 read_document(DpDecl *decl, const DpKey *key, MemoryContext context)
 {
-	static const char plan_read;
 	struct varlena *doc;
 	struct varlena *result = NULL;
 
 	SPI_connect();
-	if (dp_row_read(decl, &plan_read, key, "", 0, &doc) && doc != NULL)
+	if (dp_row_read(decl, key, "", 0, &doc) && doc != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(context);
 

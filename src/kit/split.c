@@ -21,6 +21,7 @@
 #include "bson/reader.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
+#include "kit/sql/template.h"
 #include "kit/split.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -34,8 +35,6 @@ typedef struct ChangeCalls
 	FmgrInfo far;
 	FmgrInfo update;
 } ChangeCalls;
-
-static const char plan_lock, plan_see, plan_hold, plan_shown, plan_write, plan_delete;
 
 extern Datum dp_bson_match(PG_FUNCTION_ARGS);
 extern Datum dp_bson_update(PG_FUNCTION_ARGS);
@@ -244,7 +243,7 @@ dp_pattern_shown(PG_FUNCTION_ARGS)
 	view_open(PG_GETARG_OID(0), &v);
 	dp_key_of_argument(v.decl, fcinfo, 1, &key);
 	SPI_connect();
-	if (dp_row_read(v.decl, &plan_shown, &key, "", DP_RUN_SNAPSHOT, &doc) && doc != NULL)
+	if (dp_row_read(v.decl, &key, "", DP_RUN_SNAPSHOT, &doc) && doc != NULL)
 	{
 		doc = dp_whole_view.show(NULL, v.decls, doc, &key, false);
 		doc = v.methods->show(v.args, v.decls, doc, &key, false);
@@ -380,11 +379,11 @@ static bool
 lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc)
 {
 	if (!deletes)
-		return dp_row_read(decl, &plan_lock, key, " FOR NO KEY UPDATE", 0, doc);
+		return dp_row_read(decl, key, " FOR NO KEY UPDATE", 0, doc);
 	if (pg_class_aclcheck(decl->target, GetUserId(), ACL_DELETE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(decl->target));
-	return dp_row_read(decl, &plan_see, key, "", 0, doc) &&
-		   dp_row_read(decl, &plan_hold, key, " FOR UPDATE", DP_RUN_AS_OWNER, doc);
+	return dp_row_read(decl, key, "", 0, doc) &&
+		   dp_row_read(decl, key, " FOR UPDATE", DP_RUN_AS_OWNER, doc);
 }
 
 /*
@@ -400,7 +399,7 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 	struct varlena *doc =
 		dp_whole_view.store(NULL, decls, stored, old_whole, new_whole, marks, &nmarks);
 	Datum values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr plan = dp_row_plan_write(decl, &plan_write, key, doc, values);
+	SPIPlanPtr plan = dp_row_plan_write(decl, key, doc, 0, values);
 	volatile uint64 rows = 0;
 
 	for (int i = 0; i < nmarks; i++)
@@ -422,20 +421,7 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 static bool
 delete_row(DpDecl *decl, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_plan(decl, &plan_delete);
+	SPIPlanPtr plan = dp_statement(decl, "DELETE FROM {table} WHERE {key = $key}");
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_delete, sql.data, decl->nkeys, types);
-	}
 	return dp_run(decl, plan, (Datum *) key->values, NULL, 0, 0, SPI_OK_DELETE) > 0;
 }

@@ -32,20 +32,12 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/registry.h"
+#include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "kit/view.h"
-
-static const char plan_visible;
-
-/* The statements of a view: indexes of its ids */
-#define PLAN_CURRENT 0
-#define PLAN_UPDATE_DOC 1
-#define PLAN_INSERT_DOC 2
-#define PLAN_INSERT_RETURNING 3
-#define PLAN_READ 4
-#define PLAN_DELETE 5
 
 static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
 static void view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
@@ -59,7 +51,6 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 static struct varlena *
 whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
 			struct varlena *new_whole, DpMark *marks, int *nmarks);
-static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
 
 /*
  * pattern_whole(doc bson, rel regclass, key "any") -> bson
@@ -93,11 +84,8 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	decl = linitial(decls);
 	dp_key_of_argument(decl, fcinfo, 2, &key);
 	SPI_connect();
-	plan = dp_plan(decl, &plan_visible);
-	if (plan == NULL)
-		/* a user who may not read the column may not read the other parts */
-		plan = key_plan(decl, &plan_visible,
-						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
+	/* a user who may not read the column may not read the other parts */
+	plan = dp_statement(decl, "SELECT {doc} IS NULL FROM {table} WHERE {key = $key}");
 	visible = dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0;
 	SPI_finish();
 	PG_RETURN_POINTER(visible ? dp_whole_document(decls, doc, &key, false) : doc);
@@ -180,7 +168,7 @@ whole_insert(DpView *w, TriggerData *trigdata)
 	StringInfoData columns;
 	int n = 0;
 	bool only_doc = true;
-	SPIPlanPtr plan = NULL;
+	SPIPlanPtr plan;
 	int i;
 
 	/* RETURNING needs privileges that writing does not */
@@ -206,11 +194,12 @@ whole_insert(DpView *w, TriggerData *trigdata)
 	}
 	table_close(base, NoLock);
 
-	only_doc = only_doc && n == 1;
-	if (only_doc)
-		plan =
-			dp_plan(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC]);
-	if (plan == NULL)
+	if (!returns)
+		returning.data[0] = '\0';
+	if (only_doc && n == 1)
+		plan = dp_statement(w->decl, "INSERT INTO {relation} ({doc}) VALUES ({$1 bson}){sql}",
+							w->base, returning.data);
+	else
 	{
 		StringInfoData sql;
 
@@ -225,14 +214,8 @@ whole_insert(DpView *w, TriggerData *trigdata)
 			dp_sql_parameters(&sql, 1, n);
 			appendStringInfoChar(&sql, ')');
 		}
-		if (returns)
-			appendStringInfoString(&sql, returning.data);
-		if (only_doc)
-			plan = dp_plan_make(w->decl,
-								&w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC],
-								sql.data, n, types);
-		else
-			plan = SPI_prepare(sql.data, n, types);
+		appendStringInfoString(&sql, returning.data);
+		plan = SPI_prepare(sql.data, n, types);
 	}
 	rows = dp_run(w->decl, plan, values, NULL, 0, 0,
 				  returns ? SPI_OK_INSERT_RETURNING : SPI_OK_INSERT);
@@ -262,24 +245,10 @@ inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 
 		if (w->methods->is_changed(w->args, w->decls, doc))
 		{
-			SPIPlanPtr plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
-			bool isnull;
-
 			view_key(w, tuple, tupdesc, &key);
-			if (plan == NULL)
-				plan =
-					key_plan(w->decl, &w->methods->ids[PLAN_READ],
-							 psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
-			if (dp_run(w->decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) > 0)
-			{
-				Datum stored = dp_result(0, 1, &isnull);
-
-				if (!isnull)
-					values[w->doc_column] =
-						PointerGetDatum(w->methods->show(w->args, w->decls,
-														 (struct varlena *) DatumGetPointer(stored),
-														 &key, true));
-			}
+			if (dp_row_read(w->decl, &key, "", 0, &doc) && doc != NULL)
+				values[w->doc_column] =
+					PointerGetDatum(w->methods->show(w->args, w->decls, doc, &key, true));
 		}
 	}
 	for (i = 0; i < w->ncolumns; i++)
@@ -344,18 +313,14 @@ whole_update(DpView *w, TriggerData *trigdata)
 	Relation base;
 	DpMark *marks = palloc(sizeof(DpMark) * Max(1, list_length(w->decls)));
 	int nmarks = 0;
-	int n = 0;
+	int n = decl->nkeys;
 	bool only_doc = true;
 	bool isnull;
 	volatile uint64 rows = 0;
 	int i;
 
 	view_key(w, trigdata->tg_trigtuple, desc, &key);
-	plan = dp_plan(decl, &w->methods->ids[PLAN_CURRENT]);
-	if (plan == NULL)
-		plan = key_plan(decl, &w->methods->ids[PLAN_CURRENT],
-						psprintf("SELECT %s FROM", quote_identifier(decl->doc_column)),
-						" FOR NO KEY UPDATE");
+	plan = dp_statement(decl, "SELECT {doc} FROM {table} WHERE {key = $key} FOR NO KEY UPDATE");
 	if (dp_run(decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) == 0)
 		return NULL;
 	{
@@ -374,6 +339,10 @@ whole_update(DpView *w, TriggerData *trigdata)
 
 	new_doc = w->methods->store(w->args, w->decls, current, old_whole, new_whole, marks, &nmarks);
 
+	/* the key's columns are the first parameters */
+	memcpy(values, key.values, sizeof(Datum) * n);
+	memset(nulls, ' ', n);
+	dp_sql_key_types(decl, types);
 	initStringInfo(&set);
 	base = table_open(w->base, AccessShareLock);
 	for (i = 0; i < w->ncolumns; i++)
@@ -392,7 +361,7 @@ whole_update(DpView *w, TriggerData *trigdata)
 			continue;
 		else
 			only_doc = false;
-		appendStringInfo(&set, "%s%s = $%d", n > 0 ? ", " : "",
+		appendStringInfo(&set, "%s%s = $%d", set.len > 0 ? ", " : "",
 						 quote_identifier(NameStr(att->attname)), n + 1);
 		values[n] = new;
 		nulls[n] = isnull ? 'n' : ' ';
@@ -400,8 +369,9 @@ whole_update(DpView *w, TriggerData *trigdata)
 	}
 	table_close(base, NoLock);
 
-	plan = only_doc ? dp_plan(decl, &w->methods->ids[PLAN_UPDATE_DOC]) : NULL;
-	if (plan == NULL)
+	if (only_doc)
+		plan = dp_row_plan_write(decl, &key, new_doc, 0, values);
+	else
 	{
 		StringInfoData sql;
 
@@ -409,16 +379,9 @@ whole_update(DpView *w, TriggerData *trigdata)
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, w->base);
 		appendStringInfo(&sql, " SET %s WHERE ", set.data);
-		dp_sql_key_match(&sql, decl, n + 1);
-		dp_sql_key_types(decl, types + n);
-		if (only_doc)
-			plan = dp_plan_make(decl, &w->methods->ids[PLAN_UPDATE_DOC], sql.data, n + decl->nkeys,
-								types);
-		else
-			plan = SPI_prepare(sql.data, n + decl->nkeys, types);
+		dp_sql_key_match(&sql, decl, 1);
+		plan = SPI_prepare(sql.data, n, types);
 	}
-	memcpy(values + n, key.values, sizeof(Datum) * decl->nkeys);
-	memset(nulls + n, ' ', decl->nkeys);
 
 	for (i = 0; i < nmarks; i++)
 		dp_mark_push(&marks[i], decl->target, marks[i].name, DP_MARK_WHOLE);
@@ -439,12 +402,10 @@ whole_update(DpView *w, TriggerData *trigdata)
 static HeapTuple
 whole_delete(DpView *w, TriggerData *trigdata)
 {
-	SPIPlanPtr plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
+	SPIPlanPtr plan = dp_statement(w->decl, "DELETE FROM {table} WHERE {key = $key}");
 	DpKey key;
 
 	view_key(w, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
-	if (plan == NULL)
-		plan = key_plan(w->decl, &w->methods->ids[PLAN_DELETE], "DELETE FROM", "");
 	if (dp_run(w->decl, plan, key.values, NULL, 0, 0, SPI_OK_DELETE) == 0)
 		return NULL;
 	return trigdata->tg_trigtuple;
@@ -579,21 +540,4 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 			whole = m->whole(decl, whole, key, latest);
 	}
 	return whole;
-}
-
-/* A statement on the row of a key. */
-static SPIPlanPtr
-key_plan(DpDecl *decl, const void *id, const char *before, const char *after)
-{
-	StringInfoData sql;
-	Oid types[INDEX_MAX_KEYS];
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s ", before);
-	dp_sql_table(&sql, decl->target);
-	appendStringInfoString(&sql, " WHERE ");
-	dp_sql_key_match(&sql, decl, 1);
-	appendStringInfoString(&sql, after);
-	dp_sql_key_types(decl, types);
-	return dp_plan_make(decl, id, sql.data, decl->nkeys, types);
 }

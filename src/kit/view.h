@@ -44,8 +44,6 @@ typedef struct DpViewMethods
 	 */
 	PGFunction trigger;
 	int nargs;
-
-	char ids[8]; /* identify the plans of its statements */
 } DpViewMethods;
 
 /* How the columns of a view and of its table correspond */

@@ -6,14 +6,14 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/rls.h"
 
-#include "bson/catalog.h"
 #include "kit/rows/by_statement.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 
-static const char plan_there;
+/* Policies on rows are a part of plans: statements that go past them have plans of their own. */
+#define OF(flags, template)                                                                        \
+	(((flags) &DP_RUN_AS_OWNER) != 0 || InNoForceRLSOperation() ? "{as owner}" template : template)
 
 bool
 dp_row_again(DpDecl *decl, const DpKey *key, int flags)
@@ -25,46 +25,19 @@ dp_row_again(DpDecl *decl, const DpKey *key, int flags)
 		((flags & DP_RUN_AS_OWNER) == 0 &&
 		 check_enable_rls(decl->target, InvalidOid, true) == RLS_ENABLED))
 		return false;
-	plan = dp_plan(decl, &plan_there);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_there, sql.data, decl->nkeys, types);
-	}
+	plan = dp_statement(decl, OF(flags, "SELECT FROM {table} WHERE {key = $key}"));
 	return dp_run(decl, plan, (Datum *) key->values, NULL, flags & DP_RUN_AS_OWNER, 1,
 				  SPI_OK_SELECT) > 0;
 }
 
 bool
-dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking, int flags,
-			struct varlena **doc)
+dp_row_read(DpDecl *decl, const DpKey *key, const char *locking, int flags, struct varlena **doc)
 {
-	SPIPlanPtr plan = dp_plan(decl, id);
+	SPIPlanPtr plan =
+		dp_statement(decl, OF(flags, "SELECT {doc} FROM {table} WHERE {key = $key}{sql}"), locking);
 	Datum value;
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, locking);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
-	}
 	*doc = NULL;
 	while (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
 	{
@@ -78,36 +51,19 @@ dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking,
 }
 
 SPIPlanPtr
-dp_row_plan_write(DpDecl *decl, const void *id, const DpKey *key, struct varlena *doc,
-				  Datum *values)
+dp_row_plan_write(DpDecl *decl, const DpKey *key, struct varlena *doc, int flags, Datum *values)
 {
-	SPIPlanPtr plan = dp_plan(decl, id);
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " SET %s = $%d WHERE ", quote_identifier(decl->doc_column),
-						 decl->nkeys + 1);
-		dp_sql_key_match(&sql, decl, 1);
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(decl, id, sql.data, decl->nkeys + 1, types);
-	}
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = PointerGetDatum(doc);
-	return plan;
+	return dp_statement(decl,
+						OF(flags, "UPDATE {table} SET {doc} = {$key+1 bson} WHERE {key = $key}"));
 }
 
 void
-dp_row_write(DpDecl *decl, const void *id, const DpKey *key, struct varlena *doc)
+dp_row_write(DpDecl *decl, const DpKey *key, struct varlena *doc)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr plan = dp_row_plan_write(decl, id, key, doc, values);
+	SPIPlanPtr plan = dp_row_plan_write(decl, key, doc, 0, values);
 
 	if (dp_run(decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE) != 1)
 		dp_write_refused(decl, decl->target);

@@ -13,13 +13,12 @@
 #include "kit/sql/run.h"
 
 /*
- * Reads the document of the row with this key, inside SPI_connect(), by a statement that is cached
- * in the declaration under the id.  locking is appended to it (" FOR UPDATE", or nothing), flags
- * are those of dp_run().  Returns false if there is no such row.  Sets *doc to the document, in
- * SPI's memory, or to NULL for a null.
+ * Reads the document of the row with this key, inside SPI_connect().  locking is appended to the
+ * statement (" FOR UPDATE", or nothing), flags are those of dp_run().  Returns false if there is no
+ * such row.  Sets *doc to the document, in SPI's memory, or to NULL for a null.
  */
-extern bool dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking,
-						int flags, struct varlena **doc);
+extern bool
+dp_row_read(DpDecl *decl, const DpKey *key, const char *locking, int flags, struct varlena **doc);
 
 /*
  * A locking SELECT returns no row if the row was deleted and reinserted while it waited.  Returns
@@ -30,17 +29,17 @@ extern bool dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const ch
 extern bool dp_row_again(DpDecl *decl, const DpKey *key, int flags);
 
 /*
- * The statement that writes the document of a row, cached under the id, and its parameters: values
- * has room for INDEX_MAX_KEYS + 1.
+ * The statement that writes the document of a row with those flags, and its parameters: values has
+ * room for INDEX_MAX_KEYS + 1.
  */
-extern SPIPlanPtr dp_row_plan_write(DpDecl *decl, const void *id, const DpKey *key,
-									struct varlena *doc, Datum *values);
+extern SPIPlanPtr
+dp_row_plan_write(DpDecl *decl, const DpKey *key, struct varlena *doc, int flags, Datum *values);
 
 /*
  * Writes the document of a row with the user's privileges.  Raises TRIGGERED_DATA_CHANGE_VIOLATION
  * if no row was written (dp_write_refused).
  */
-extern void dp_row_write(DpDecl *decl, const void *id, const DpKey *key, struct varlena *doc);
+extern void dp_row_write(DpDecl *decl, const DpKey *key, struct varlena *doc);
 
 /* Raises NO_DATA_FOUND: the table has no document with this key. */
 extern void dp_row_missing(DpDecl *decl, const DpKey *key) pg_attribute_noreturn();

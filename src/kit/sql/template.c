@@ -166,6 +166,8 @@ word_write(Reading *r, const char *word)
 		dp_sql_parameters(sql, decl->nkeys + 1, decl->nkeys);
 	else if (word[0] == '$')
 		parameter_write(r, word);
+	else if (strcmp(word, "as owner") == 0)
+		return;
 	else if (strcmp(word, "own") == 0)
 		dp_sql_own_schema(sql);
 	else if (strncmp(word, "own ", 4) == 0)

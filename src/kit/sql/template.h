@@ -15,6 +15,7 @@
  *		{$key+1} {$key+1 int8}         the first one after keys; its type, which is told once
  *		{$1 bson_value[]}              the same without keys
  *		{own} {own ->}                 "schema". of the extension, and an operator in it
+ *		{as owner}                     nothing: for one more plan of an equal statement
  *		{text field} {path field}      an option: a literal, (document column -> literal)
  *
  * These take what they name from the arguments, in order:

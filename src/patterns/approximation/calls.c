@@ -39,7 +39,7 @@
 #include "patterns/approximation/approximation.h"
 #include "patterns/approximation/shards.h"
 
-static const char plan_add, plan_read;
+static const char plan_add;
 
 /* Privileges of the user on the table */
 typedef enum Rights
@@ -403,7 +403,7 @@ read_row(DpApproximation *a, const DpKey *key)
 {
 	struct varlena *doc;
 
-	if (!dp_row_read(a->decl, &plan_read, key, "", DP_RUN_SNAPSHOT, &doc))
+	if (!dp_row_read(a->decl, key, "", DP_RUN_SNAPSHOT, &doc))
 		dp_row_missing(a->decl, key);
 	return doc;
 }

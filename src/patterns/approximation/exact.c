@@ -37,8 +37,7 @@
 #include "patterns/approximation/approximation.h"
 #include "patterns/approximation/shards.h"
 
-static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans,
-	plan_keys;
+static const char plan_hold, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
 
 /* Argument of hold_row() */
 typedef struct Held
@@ -288,8 +287,7 @@ hold_row(void *arg)
 
 	SPI_connect();
 	if ((held->restricted && !lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, 0)) ||
-		!dp_row_read(held->a->decl, &plan_number, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER,
-					 &doc))
+		!dp_row_read(held->a->decl, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER, &doc))
 		dp_row_missing(held->a->decl, held->key);
 	if (doc != NULL)
 		(void) dp_approximation_plus_document(doc, held->a->field, held->amount);

@@ -25,8 +25,6 @@
 #include "kit/sql/template.h"
 #include "patterns/outlier/outlier.h"
 
-static const char plan_lock, plan_write;
-
 static void drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values);
 
 /* Returns the options of a declaration, read once. */
@@ -91,8 +89,8 @@ dp_outlier_lock(DpOutlier *o, const DpKey *key, bool as_owner, bool *is_null)
 {
 	struct varlena *doc;
 
-	if (!dp_row_read(o->decl, &plan_lock, key, " FOR NO KEY UPDATE",
-					 as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, &doc))
+	if (!dp_row_read(o->decl, key, " FOR NO KEY UPDATE", as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK,
+					 &doc))
 		return NULL;
 	if (is_null != NULL)
 		*is_null = doc == NULL;
@@ -108,7 +106,7 @@ dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct 
 
 	if (dp_same_bytes(before, doc))
 		return;
-	plan = dp_row_plan_write(o->decl, &plan_write, key, doc, values);
+	plan = dp_row_plan_write(o->decl, key, doc, DP_RUN_AS_OWNER, values);
 	dp_run_writing(o->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 

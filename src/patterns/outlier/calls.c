@@ -36,8 +36,6 @@
 #include "mql/collection_split.h"
 #include "patterns/outlier/outlier.h"
 
-static const char plan_read, plan_user_write, plan_visible;
-
 static DpOutlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
 static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values);
@@ -399,7 +397,7 @@ dp_outlier_rows(PG_FUNCTION_ARGS)
 			struct varlena *doc;
 
 			CHECK_FOR_INTERRUPTS();
-			if (dp_row_read(decl, &plan_visible, key, "", DP_RUN_SNAPSHOT, &doc))
+			if (dp_row_read(decl, key, "", DP_RUN_SNAPSHOT, &doc))
 				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, key->values, nulls);
 		}
 	}
@@ -718,7 +716,7 @@ read_row(DpOutlier *o, const DpKey *key)
 {
 	struct varlena *doc;
 
-	if (!dp_row_read(o->decl, &plan_read, key, "", DP_RUN_SNAPSHOT, &doc))
+	if (!dp_row_read(o->decl, key, "", DP_RUN_SNAPSHOT, &doc))
 		return NULL;
 	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
 }
@@ -731,7 +729,7 @@ static bool
 write_as_user(DpOutlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
+	SPIPlanPtr plan = dp_row_plan_write(o->decl, key, doc, 0, values);
 
 	if (in_order)
 	{

@@ -345,7 +345,6 @@ DP_FUNCTION(dp_polymorphic_retype);
 Datum
 dp_polymorphic_retype(PG_FUNCTION_ARGS)
 {
-	static const char plan_read, plan_write;
 	DpDecl *decl;
 	const DpPoly *p;
 	const DpPolyVariant *v = NULL;
@@ -388,8 +387,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 
 	SPI_connect();
-	if (!dp_row_read(decl, &plan_read, &key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc) ||
-		doc == NULL)
+	if (!dp_row_read(decl, &key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc) || doc == NULL)
 	{
 		SPI_finish();
 		PG_RETURN_BOOL(false);
@@ -418,7 +416,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	else
 		doc = item;
 
-	dp_row_write(decl, &plan_write, &key, doc);
+	dp_row_write(decl, &key, doc);
 	SPI_finish();
 	PG_RETURN_BOOL(true);
 }

@@ -668,9 +668,7 @@ poly_settle(DpDecl *decl, const DpKey *key)
 	DpPoly *p = dp_poly(decl);
 	struct varlena *doc;
 	DpValue value;
-	static const char plan_settle;
-
-	if (!dp_row_read(decl, &plan_settle, key, "", 0, &doc) || doc == NULL)
+	if (!dp_row_read(decl, key, "", 0, &doc) || doc == NULL)
 		return false;
 	if (p->splits)
 		doc = dp_whole_document(dp_decls(p->decl->relid), doc, key, true);

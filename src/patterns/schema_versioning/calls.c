@@ -28,8 +28,6 @@
 #include "kit/sql/text.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
-static const char plan_read, plan_lock, plan_write;
-
 static struct varlena *read_document(DpSchemaVersioning *s, const DpKey *key, bool lock);
 static bool upgrade_document(DpSchemaVersioning *s, struct varlena **doc);
 static bool methods_settle(DpDecl *decl, const DpKey *key);
@@ -65,7 +63,7 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 		if (doc != NULL && upgrade_document(s, &doc))
 		{
 			Datum values[INDEX_MAX_KEYS + 1];
-			SPIPlanPtr plan = dp_row_plan_write(s->decl, &plan_write, &key, doc, values);
+			SPIPlanPtr plan = dp_row_plan_write(s->decl, &key, doc, 0, values);
 
 			/* a trigger may suppress the write: the result is the upgraded document anyway */
 			(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
@@ -91,9 +89,9 @@ read_document(DpSchemaVersioning *s, const DpKey *key, bool lock)
 	struct varlena *doc;
 
 	if (lock)
-		(void) dp_row_read(s->decl, &plan_lock, key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc);
+		(void) dp_row_read(s->decl, key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc);
 	else
-		(void) dp_row_read(s->decl, &plan_read, key, "", 0, &doc);
+		(void) dp_row_read(s->decl, key, "", 0, &doc);
 	return doc;
 }
 

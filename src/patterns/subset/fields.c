@@ -63,8 +63,8 @@ typedef struct Cold
 #define MOVED_WHOLE 0x01   /* a whole document was written: former cold fields are obsolete */
 #define MOVED_WRITTEN 0x02 /* written while its cold fields were still under another key */
 
-static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take,
-	plan_drop, plan_hold, plan_orphans;
+static const char plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_hold,
+	plan_orphans;
 
 static Cold *cold_of(DpDecl *decl);
 static Oid side_of(Cold *c);
@@ -552,7 +552,7 @@ row_lock(Cold *c, const DpKey *key, bool *is_null)
 {
 	struct varlena *doc;
 
-	if (!dp_row_read(c->decl, &plan_lock, key, " FOR NO KEY UPDATE", DP_RUN_AS_OWNER, &doc))
+	if (!dp_row_read(c->decl, key, " FOR NO KEY UPDATE", DP_RUN_AS_OWNER, &doc))
 		return NULL;
 	*is_null = doc == NULL;
 	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
@@ -563,7 +563,7 @@ static void
 row_write(Cold *c, const DpKey *key, struct varlena *doc)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr plan = dp_row_plan_write(c->decl, &plan_write, key, doc, values);
+	SPIPlanPtr plan = dp_row_plan_write(c->decl, key, doc, DP_RUN_AS_OWNER, values);
 
 	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }

@@ -39,7 +39,7 @@
 #include "kit/sql/text.h"
 #include "patterns/versioning/versioning.h"
 
-static const char plan_read, plan_first;
+static const char plan_first;
 
 /* A document's history, as a function that users call reads it */
 typedef struct History
@@ -99,7 +99,7 @@ history_begin(History *h, FunctionCallInfo fcinfo, int name)
 	decl = h->v->decl;
 	dp_key_of_argument(decl, fcinfo, 1, &h->key);
 	SPI_connect();
-	h->visible = dp_row_read(decl, &plan_read, &h->key, "", DP_RUN_SNAPSHOT, &h->live);
+	h->visible = dp_row_read(decl, &h->key, "", DP_RUN_SNAPSHOT, &h->live);
 	h->first = PG_INT64_MIN;
 	if (h->visible)
 		h->first = dp_versioning_first_shown(h->v, &h->key, DP_RUN_SNAPSHOT);

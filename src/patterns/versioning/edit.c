@@ -36,8 +36,7 @@
 #include "kit/sql/text.h"
 #include "patterns/versioning/versioning.h"
 
-static const char plan_lock, plan_lock_owner, plan_write, plan_insert, plan_payload, plan_checksum,
-	plan_read_owner;
+static const char plan_insert, plan_payload, plan_checksum;
 
 /* A row of revisions, copied */
 typedef struct Row
@@ -124,8 +123,7 @@ dp_versioning_trim_end(DpVersioning *v)
 static bool
 lock_row(DpVersioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 {
-	return dp_row_read(v->decl, as_owner ? &plan_lock_owner : &plan_lock, key, " FOR UPDATE",
-					   as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, doc);
+	return dp_row_read(v->decl, key, " FOR UPDATE", as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, doc);
 }
 
 /* Inserts the row of a deleted document, as the user. */
@@ -351,7 +349,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 		/*
 		 * a trigger may undo the write, as that of a threshold does: then the last revision stays
 		 */
-		plan = dp_row_plan_write(v->decl, &plan_write, &key, numbered, values);
+		plan = dp_row_plan_write(v->decl, &key, numbered, 0, values);
 		(void) dp_run(v->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 	}
 	else
@@ -446,7 +444,7 @@ latest_rows(DpVersioning *v, const DpKey *key, const DpPath *without, struct var
 			doc = dp_document_unset(DP_DOC_DATA(*live), DP_DOC_SIZE(*live), without);
 		if (doc != NULL)
 		{
-			dp_row_write(v->decl, &plan_write, key, doc);
+			dp_row_write(v->decl, key, doc);
 			CommandCounterIncrement();
 			if (!lock_row(v, key, true, live) || *live == NULL)
 				dp_write_refused(v->decl, v->decl->target);
@@ -731,7 +729,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(context);
 	shown = dp_key_to_value(decl, &key);
 	SPI_connect();
-	(void) dp_row_read(decl, &plan_read_owner, &key, "", DP_RUN_SNAPSHOT, &live);
+	(void) dp_row_read(decl, &key, "", DP_RUN_SNAPSHOT, &live);
 	rows = read_rows(v, &key, GetActiveSnapshot(), &n, NULL);
 
 	if (n == 0)
