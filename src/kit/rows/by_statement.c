@@ -15,19 +15,37 @@
 #define OF(flags, template)                                                                        \
 	(((flags) &DP_RUN_AS_OWNER) != 0 || InNoForceRLSOperation() ? "{as owner}" template : template)
 
+static bool row_run(DpDecl *decl, const DpKey *key, const char *locking, int flags);
+
 bool
 dp_row_again(DpDecl *decl, const DpKey *key, int flags)
 {
-	SPIPlanPtr plan;
-
 	CHECK_FOR_INTERRUPTS();
 	if (IsolationUsesXactSnapshot() ||
 		((flags & DP_RUN_AS_OWNER) == 0 &&
 		 check_enable_rls(decl->target, InvalidOid, true) == RLS_ENABLED))
 		return false;
-	plan = dp_statement(decl, OF(flags, "SELECT FROM {table} WHERE {key = $key}"));
-	return dp_run(decl, plan, (Datum *) key->values, NULL, flags & DP_RUN_AS_OWNER, 1,
-				  SPI_OK_SELECT) > 0;
+	return row_run(decl, key, "", flags & DP_RUN_AS_OWNER);
+}
+
+bool
+dp_row_lock(DpDecl *decl, const DpKey *key, const char *locking, int flags)
+{
+	while (!row_run(decl, key, locking, flags))
+	{
+		if (locking[0] == '\0' || !dp_row_again(decl, key, flags))
+			return false;
+	}
+	return true;
+}
+
+static bool
+row_run(DpDecl *decl, const DpKey *key, const char *locking, int flags)
+{
+	SPIPlanPtr plan =
+		dp_statement(decl, OF(flags, "SELECT FROM {table} WHERE {key = $key}{sql}"), locking);
+
+	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
 }
 
 bool

@@ -20,6 +20,9 @@
 extern bool
 dp_row_read(DpDecl *decl, const DpKey *key, const char *locking, int flags, struct varlena **doc);
 
+/* The same without the document: locks the row, or looks for it. */
+extern bool dp_row_lock(DpDecl *decl, const DpKey *key, const char *locking, int flags);
+
 /*
  * A locking SELECT returns no row if the row was deleted and reinserted while it waited.  Returns
  * true if a row with this key exists now and the statement should be repeated; always false at

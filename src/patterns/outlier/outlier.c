@@ -40,7 +40,6 @@
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
-#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "patterns/outlier/outlier.h"
 

@@ -27,7 +27,6 @@
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "kit/view.h"
 #include "patterns/polymorphic/polymorphic.h"

@@ -36,8 +36,6 @@
 #include "kit/sql/run.h"
 #include "patterns/preallocated/preallocated.h"
 
-static const char plan_hold, plan_lock, plan_see;
-
 typedef enum Verb
 {
 	VERB_CLAIM,
@@ -69,6 +67,8 @@ static DpPreallocated *preallocated_argument(FunctionCallInfo fcinfo, int name);
 static void request_read(FunctionCallInfo fcinfo, Verb verb, Request *r);
 static int compare_slots(const void *a, const void *b);
 static bool user_restricted(DpPreallocated *p);
+static struct varlena *
+row_document(DpPreallocated *p, const DpKey *key, const char *locking, int flags);
 static struct varlena *hold_document(DpPreallocated *p, const DpKey *key);
 static void see_row(DpPreallocated *p, const DpKey *key);
 static struct varlena *see_document(DpPreallocated *p, const DpKey *key);
@@ -719,6 +719,17 @@ user_restricted(DpPreallocated *p)
 	return check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED;
 }
 
+/* The document of a row; an empty one stands for null.  Raises NO_DATA_FOUND. */
+static struct varlena *
+row_document(DpPreallocated *p, const DpKey *key, const char *locking, int flags)
+{
+	struct varlena *doc;
+
+	if (!dp_row_read(p->decl, key, locking, flags, &doc))
+		dp_row_missing(p->decl, key);
+	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
+}
+
 /*
  * Returns the document, locked against deletion and changes of its key, but not against writes.
  * Raises NO_DATA_FOUND.
@@ -726,16 +737,7 @@ user_restricted(DpPreallocated *p)
 static struct varlena *
 hold_document(DpPreallocated *p, const DpKey *key)
 {
-	bool restricted = user_restricted(p);
-	bool isnull;
-	Datum value;
-
-	if (!dp_preallocated_row(p, &plan_hold, quote_identifier(p->decl->doc_column), " FOR KEY SHARE",
-							 key, restricted ? 0 : DP_RUN_AS_OWNER))
-		dp_row_missing(p->decl, key);
-	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document))
-				  : (struct varlena *) DatumGetPointer(value);
+	return row_document(p, key, " FOR KEY SHARE", user_restricted(p) ? 0 : DP_RUN_AS_OWNER);
 }
 
 /*
@@ -751,8 +753,8 @@ see_row(DpPreallocated *p, const DpKey *key)
 	if (!restricted && !IsolationUsesXactSnapshot())
 		return;
 	SPI_connect();
-	if (!dp_preallocated_row(p, &plan_lock, "1", " FOR NO KEY UPDATE", key,
-							 DP_RUN_LOCK | (restricted ? 0 : DP_RUN_AS_OWNER)))
+	if (!dp_row_lock(p->decl, key, " FOR NO KEY UPDATE",
+					 DP_RUN_LOCK | (restricted ? 0 : DP_RUN_AS_OWNER)))
 		dp_row_missing(p->decl, key);
 	SPI_finish();
 }
@@ -761,15 +763,7 @@ see_row(DpPreallocated *p, const DpKey *key)
 static struct varlena *
 see_document(DpPreallocated *p, const DpKey *key)
 {
-	bool isnull;
-	Datum value;
-
-	if (!dp_preallocated_row(p, &plan_see, quote_identifier(p->decl->doc_column), "", key,
-							 DP_RUN_SNAPSHOT))
-		dp_row_missing(p->decl, key);
-	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document))
-				  : (struct varlena *) DatumGetPointer(value);
+	return row_document(p, key, "", DP_RUN_SNAPSHOT);
 }
 
 /* Returns the cells of the document that the user sees, with their present holders. */

@@ -40,16 +40,15 @@
 #include "kit/rows/table.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/preallocated/preallocated.h"
 
-static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock,
-	plan_prolong, plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
+/* Of one claim */
+#define OF_SLOT                                                                                    \
+	" FROM {relation} AS c WHERE {side key = $key}"                                                \
+	" AND c.slot OPERATOR(pg_catalog.=) {$key+1 text}"
 
 static Oid claims_table(DpPreallocated *p);
-static SPIPlanPtr
-claims_plan(DpPreallocated *p, const void *id, const char *before, const char *condition,
-			const char *after, int nextra, const Oid *extra);
 static void claims_delete(DpPreallocated *p, Datum *values, const char *slot);
 static bool snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now);
 static void verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot);
@@ -72,78 +71,19 @@ claims_table(DpPreallocated *p)
 	return p->side;
 }
 
-/*
- * A statement about the claims of a key: "before table WHERE key AND condition
- * after".  The parameters after the key's columns are of the extra types.
- */
-static SPIPlanPtr
-claims_plan(DpPreallocated *p, const void *id, const char *before, const char *condition,
-			const char *after, int nextra, const Oid *extra)
-{
-	SPIPlanPtr plan;
-	StringInfoData sql;
-	Oid types[INDEX_MAX_KEYS + 4];
-	Oid table = claims_table(p);
-
-	plan = dp_plan(p->decl, id);
-	if (plan != NULL)
-		return plan;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s ", before);
-	dp_sql_table(&sql, table);
-	appendStringInfoString(&sql, " AS c WHERE ");
-	dp_sql_side_key_match(&sql, p->decl, 1);
-	appendStringInfo(&sql, "%s%s", condition, after);
-	dp_sql_key_types(p->decl, types);
-	if (nextra > 0)
-		memcpy(types + p->decl->nkeys, extra, sizeof(Oid) * nextra);
-	return dp_plan_make(p->decl, id, sql.data, p->decl->nkeys + nextra, types);
-}
-
-bool
-dp_preallocated_row(DpPreallocated *p, const void *id, const char *what, const char *after,
-					const DpKey *key, int flags)
-{
-	DpDecl *decl = p->decl;
-	SPIPlanPtr plan = dp_plan(decl, id);
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", what);
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, after);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
-	}
-	while (dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) == 0)
-	{
-		if (after[0] == '\0' || !dp_row_again(decl, key, flags))
-			return false;
-	}
-	return true;
-}
-
 int
 dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
 {
-	static const Oid extra[] = { TIMESTAMPTZOID };
 	DpDecl *decl = p->decl;
-	SPIPlanPtr plan;
+	SPIPlanPtr plan = dp_statement(
+		decl,
+		"SELECT c.slot, c.holder, c.until FROM {relation} AS c WHERE {side key = $key}"
+		" AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) {$key+1 timestamptz})",
+		claims_table(p));
 	Datum values[INDEX_MAX_KEYS + 1];
-	char condition[200];
 	uint64 n;
 	uint64 i;
 
-	snprintf(condition, sizeof(condition),
-			 " AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_read, "SELECT c.slot, c.holder, c.until FROM", condition, "", 1,
-					   extra);
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = TimestampTzGetDatum(now);
 	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0,
@@ -191,10 +131,8 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 	DpDecl *decl = p->decl;
 	int nkeys = decl->nkeys;
 	Oid table = claims_table(p);
-	Oid extra[] = { TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value };
 	Datum values[INDEX_MAX_KEYS + 4];
 	char nulls[INDEX_MAX_KEYS + 5];
-	char condition[200];
 	SPIPlanPtr plan;
 	int i;
 	int made;
@@ -220,11 +158,11 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 	}
 	else
 	{
-		snprintf(
-			condition, sizeof(condition),
-			" AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
-			nkeys + 1, nkeys + 2);
-		plan = claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra);
+		plan = dp_statement(
+			decl,
+			"SELECT 1" OF_SLOT
+			" AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) {$key+2 timestamptz})",
+			table);
 		for (i = 0; i < n; i++)
 		{
 			values[nkeys] = CStringGetTextDatum(slots[i]);
@@ -233,29 +171,13 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 		}
 	}
 
-	plan = dp_plan(decl, &plan_insert);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 4];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, table);
-		appendStringInfoString(&sql, " AS c (");
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
-		dp_sql_parameters(&sql, 1, nkeys + 1);
-		appendStringInfo(&sql, ", $%d, $%d) ON CONFLICT (", nkeys + 4, nkeys + 3);
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfo(&sql,
-						 ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
-						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d",
-						 nkeys + 2);
-		dp_sql_key_types(decl, types);
-		memcpy(types + nkeys, extra, sizeof(extra));
-		plan = dp_plan_make(decl, &plan_insert, sql.data, nkeys + 4, types);
-	}
+	plan = dp_statement(decl,
+						"INSERT INTO {relation} AS c ({side key}, slot, holder, until)"
+						" VALUES ({$key}, {$key+1 text}, {$key+4 bson_value}, {$key+3 timestamptz})"
+						" ON CONFLICT ({side key}, slot)"
+						" DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
+						" WHERE c.until OPERATOR(pg_catalog.<=) {$key+2 timestamptz}",
+						table);
 	for (made = 0; made < n; made++)
 	{
 		values[nkeys] = CStringGetTextDatum(slots[made]);
@@ -278,16 +200,11 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 static void
 claims_delete(DpPreallocated *p, Datum *values, const char *slot)
 {
-	static const Oid extra[] = { TEXTOID };
-	DpDecl *decl = p->decl;
-	char condition[200];
+	Oid table = claims_table(p);
 
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
-			 decl->nkeys + 1);
-	values[decl->nkeys] = CStringGetTextDatum(slot);
-	dp_run_marked(decl, claims_plan(p, &plan_delete, "DELETE FROM", condition, "", 1, extra),
-				  values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL,
-				  DP_MARK_INTERNAL);
+	values[p->decl->nkeys] = CStringGetTextDatum(slot);
+	dp_run_marked(p->decl, dp_statement(p->decl, "DELETE" OF_SLOT, table), values, NULL,
+				  DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
 }
 
 /*
@@ -336,18 +253,13 @@ snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampT
 static void
 verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot)
 {
-	static const Oid extra[] = { TEXTOID };
 	DpDecl *decl = p->decl;
 	Datum values[INDEX_MAX_KEYS + 1];
-	char condition[200];
-	SPIPlanPtr plan;
+	SPIPlanPtr plan = dp_statement(decl, "SELECT c.ctid" OF_SLOT, claims_table(p));
 	ItemPointerData tids[2];
 	uint64 found[2];
 	int pass;
 
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
-			 decl->nkeys + 1);
-	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, "", 1, extra);
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = CStringGetTextDatum(slot);
 	for (pass = 0; pass < 2; pass++)
@@ -404,20 +316,15 @@ static bool
 claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 			const DpValue *holder, bool expired_too)
 {
-	static const Oid extra[] = { TEXTOID };
 	DpDecl *decl = p->decl;
 	Datum values[INDEX_MAX_KEYS + 1];
 	TimestampTz *until = palloc(sizeof(TimestampTz) * n);
-	char condition[200];
-	SPIPlanPtr plan;
+	SPIPlanPtr plan =
+		dp_statement(decl, "SELECT c.holder, c.until" OF_SLOT " FOR UPDATE", claims_table(p));
 	TimestampTz now;
 	int i;
 
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
-			 decl->nkeys + 1);
-	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " FOR UPDATE", 1,
-					   extra);
 	for (i = 0; i < n; i++)
 	{
 		bool isnull;
@@ -448,7 +355,6 @@ bool
 dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 				  const DpValue *holder, bool for_good, TimestampTz until)
 {
-	static const Oid extra[] = { TEXTOID, TIMESTAMPTZOID };
 	DpDecl *decl = p->decl;
 	Oid table = claims_table(p);
 	Datum values[INDEX_MAX_KEYS + 2];
@@ -458,24 +364,12 @@ dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots,
 
 	if (!claims_lock(p, key, slots, n, holder, false))
 		return false;
-	plan = dp_plan(decl, &plan_prolong);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 2];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, table);
-		/* a claim without expiry keeps none */
-		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
-		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL",
-						 decl->nkeys + 1);
-		dp_sql_key_types(decl, types);
-		memcpy(types + decl->nkeys, extra, sizeof(extra));
-		plan = dp_plan_make(decl, &plan_prolong, sql.data, decl->nkeys + 2, types);
-	}
+	plan = dp_statement(decl,
+						/* a claim without expiry keeps none */
+						"UPDATE {relation} AS c SET until = {$key+2 timestamptz}"
+						" WHERE {side key = $key} AND c.slot OPERATOR(pg_catalog.=) {$key+1 text}"
+						" AND c.until IS NOT NULL",
+						table);
 	memset(nulls, ' ', sizeof(nulls));
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys + 1] = TimestampTzGetDatum(until);
@@ -511,33 +405,15 @@ dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells)
 {
 	DpDecl *decl = p->decl;
 	Oid table = claims_table(p);
-	SPIPlanPtr plan = dp_plan(decl, &plan_adopt);
+	SPIPlanPtr plan = dp_statement(
+		decl,
+		"INSERT INTO {relation} AS c ({side key}, slot, holder)"
+		" VALUES ({$key}, {$key+1 text}, {$key+2 bson_value}) ON CONFLICT ({side key}, slot)"
+		" DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
+		" WHERE c.until OPERATOR(pg_catalog.<=) {$key+3 timestamptz}",
+		table);
 	int i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 3];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, table);
-		appendStringInfoString(&sql, " AS c (");
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfoString(&sql, ", slot, holder) VALUES (");
-		dp_sql_parameters(&sql, 1, decl->nkeys + 2);
-		appendStringInfoString(&sql, ") ON CONFLICT (");
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfo(&sql,
-						 ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
-						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d",
-						 decl->nkeys + 3);
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = TEXTOID;
-		types[decl->nkeys + 1] = dp_types()->bson_value;
-		types[decl->nkeys + 2] = TIMESTAMPTZOID;
-		plan = dp_plan_make(decl, &plan_adopt, sql.data, decl->nkeys + 3, types);
-	}
 	for (i = 0; i < cells->n; i++)
 	{
 		const DpCell *cell = &cells->cells[i];
@@ -580,7 +456,9 @@ dp_claims_after(DpPreallocated *p, TriggerData *trigdata)
 	if (dp_moves_after(p->decl, trigdata, &from) == NULL)
 	{
 		SPI_connect();
-		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL),
+		dp_run_marked(p->decl,
+					  dp_statement(p->decl, "DELETE FROM {relation} AS c WHERE {side key = $key}",
+								   claims_table(p)),
 					  from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL,
 					  DP_MARK_INTERNAL);
 		SPI_finish();
@@ -628,31 +506,11 @@ drop_orphans(DpPreallocated *p)
 		return;
 	table = claims_table(p);
 	SPI_connect();
-	plan = dp_plan(decl, &plan_orphans);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		int i;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, table);
-		appendStringInfoString(
-			&sql,
-			" AS s WHERE s.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR NOT EXISTS (SELECT FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " AS b WHERE ");
-		for (i = 0; i < decl->nkeys; i++)
-		{
-			appendStringInfo(&sql, "%sb.%s ", i > 0 ? " AND " : "",
-							 quote_identifier(decl->keys[i].name));
-			dp_sql_operator(&sql, decl->keys[i].eqop);
-			appendStringInfoString(&sql, " s.");
-			dp_sql_side_key_name(&sql, decl, i);
-		}
-		appendStringInfoChar(&sql, ')');
-		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
-	}
+	plan = dp_statement(decl,
+						"DELETE FROM {relation} AS side"
+						" WHERE side.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
+						" OR NOT EXISTS (SELECT FROM {table} AS base WHERE {base.key = side.key})",
+						table);
 	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
 				  DP_MARK_INTERNAL);
 	SPI_finish();
@@ -678,8 +536,10 @@ moves_finish(DpPreallocated *p)
 		return;
 	table = claims_table(p);
 	SPI_connect();
-	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until",
-					   0, NULL);
+	plan = dp_statement(decl,
+						"DELETE FROM {relation} AS c WHERE {side key = $key}"
+						" RETURNING c.slot, c.holder, c.until",
+						table);
 	foreach(lc, mine)
 	{
 		DpMove *move = lfirst(lc);
@@ -688,26 +548,10 @@ moves_finish(DpPreallocated *p)
 					  table, NULL, DP_MARK_INTERNAL);
 		taken = lappend(taken, SPI_tuptable);
 	}
-	plan = dp_plan(decl, &plan_put_in);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 3];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, table);
-		appendStringInfoString(&sql, " (");
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfoString(&sql, ", slot, holder, until) VALUES (");
-		dp_sql_parameters(&sql, 1, nkeys + 3);
-		appendStringInfoChar(&sql, ')');
-		dp_sql_key_types(decl, types);
-		types[nkeys] = TEXTOID;
-		types[nkeys + 1] = dp_types()->bson_value;
-		types[nkeys + 2] = TIMESTAMPTZOID;
-		plan = dp_plan_make(decl, &plan_put_in, sql.data, nkeys + 3, types);
-	}
+	plan = dp_statement(decl,
+						"INSERT INTO {relation} ({side key}, slot, holder, until) VALUES"
+						" ({$key}, {$key+1 text}, {$key+2 bson_value}, {$key+3 timestamptz})",
+						table);
 	forboth(lc, mine, lc2, taken)
 	{
 		DpMove *move = lfirst(lc);
@@ -715,8 +559,7 @@ moves_finish(DpPreallocated *p)
 		uint64 i;
 
 		/* a later statement, or a trigger, may have deleted the row */
-		if (rows->numvals == 0 || move->gone ||
-			!dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
+		if (rows->numvals == 0 || move->gone || !dp_row_lock(decl, &move->to, "", DP_RUN_AS_OWNER))
 			continue;
 		for (i = 0; i < rows->numvals; i++)
 		{

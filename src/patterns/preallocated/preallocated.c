@@ -31,9 +31,9 @@
 #include "kit/adopt.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/rows/by_statement.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "patterns/preallocated/preallocated.h"
 
@@ -53,8 +53,6 @@ static struct
 	Oid relids[MAX_FILLED];
 	NameData names[MAX_FILLED];
 } filled;
-
-static const char plan_lock_self;
 
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static DpPath *path_beside(const DpPath *path, const char *name, const char *suffix);
@@ -566,7 +564,7 @@ month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, str
 		MemoryContext context = CurrentMemoryContext;
 
 		SPI_connect();
-		(void) dp_preallocated_row(p, &plan_lock_self, "1", " FOR UPDATE", &key, DP_RUN_AS_OWNER);
+		(void) dp_row_lock(p->decl, &key, " FOR UPDATE", DP_RUN_AS_OWNER);
 		taken = taken || dp_claims_read(p, &key, true, GetCurrentTimestamp(), &claims) > 0;
 		SPI_finish();
 		MemoryContextSwitchTo(context);

@@ -139,11 +139,4 @@ extern void dp_claims_before(DpPreallocated *p, TriggerData *trigdata);
 extern void dp_claims_after(DpPreallocated *p, TriggerData *trigdata);
 extern void dp_claims_statement(DpPreallocated *p, TriggerData *trigdata);
 
-/*
- * Runs a SELECT about the row of a key: the latest state unless flags say
- * otherwise.  Whether there is one.
- */
-extern bool dp_preallocated_row(DpPreallocated *p, const void *id, const char *what,
-								const char *after, const DpKey *key, int flags);
-
 #endif /* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

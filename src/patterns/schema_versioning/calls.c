@@ -25,7 +25,6 @@
 #include "kit/rows/by_statement.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
 static struct varlena *read_document(DpSchemaVersioning *s, const DpKey *key, bool lock);
