@@ -144,7 +144,9 @@ word_write(Reading *r, const char *word)
 	DpDecl *decl = r->decl;
 	int len = strlen(word);
 
-	if (strcmp(word, "table") == 0)
+	if (len == 0)
+		appendStringInfoString(sql, "{}");
+	else if (strcmp(word, "table") == 0)
 		dp_sql_table(sql, decl->target);
 	else if (strcmp(word, "doc") == 0)
 		appendStringInfoString(sql, quote_identifier(decl->doc_column));

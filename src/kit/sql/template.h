@@ -16,6 +16,7 @@
  *		{$1 bson_value[]}              the same without keys
  *		{own} {own ->}                 "schema". of the extension, and an operator in it
  *		{as owner}                     nothing: for one more plan of an equal statement
+ *		{}                             itself
  *		{text field} {path field}      an option: a literal, (document column -> literal)
  *
  * These take what they name from the arguments, in order:

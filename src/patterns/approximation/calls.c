@@ -35,11 +35,9 @@
 #include "kit/rows/table.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/approximation/approximation.h"
 #include "patterns/approximation/shards.h"
-
-static const char plan_add;
 
 /* Privileges of the user on the table */
 typedef enum Rights
@@ -246,29 +244,11 @@ write_statement(DpApproximation *a, const DpKey *key, const DpValue *amount, boo
 	uint64 rows;
 
 	SPI_connect();
-	plan = dp_plan(decl, &plan_add);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " SET %s = ", quote_identifier(decl->doc_column));
-		appendStringInfo(&sql, "docpatterns._approximation_plus(coalesce(%s, ",
-						 quote_identifier(decl->doc_column));
-		appendStringInfoString(&sql, "'{}'::");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson), %s::pg_catalog.text, $1) WHERE ",
-						 quote_literal_cstr(a->field_text));
-		dp_sql_key_match(&sql, decl, 2);
-		types[0] = dp_types()->bson_value;
-		dp_sql_key_types(decl, types + 1);
-		plan = dp_plan_make(decl, &plan_add, sql.data, decl->nkeys + 1, types);
-	}
-	values[0] = PointerGetDatum(dp_value_to_varlena(amount));
-	memcpy(values + 1, key->values, sizeof(Datum) * decl->nkeys);
+	plan = dp_statement(decl, "UPDATE {table} SET {doc} = docpatterns._approximation_plus("
+							  "coalesce({doc}, '{}'::{own}bson), {text field}::pg_catalog.text,"
+							  " {$key+1 bson_value}) WHERE {key = $key}");
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = PointerGetDatum(dp_value_to_varlena(amount));
 	rows = dp_run_marked(decl, plan, values, NULL, as_owner ? DP_RUN_AS_OWNER : 0, SPI_OK_UPDATE,
 						 decl->target, decl->name, DP_MARK_INTERNAL);
 	SPI_finish();

@@ -32,12 +32,10 @@
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "mql/collection_split.h"
 #include "patterns/approximation/approximation.h"
 #include "patterns/approximation/shards.h"
-
-static const char plan_hold, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
 
 /* Argument of hold_row() */
 typedef struct Held
@@ -49,10 +47,6 @@ typedef struct Held
 } Held;
 
 static void hold_row(void *arg);
-static bool
-lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *key, int flags);
-static bool run_key(DpApproximation *a, const void *id, const char *before, const char *after,
-					const DpKey *key, int flags);
 static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
 static Oid shards_table(DpApproximation *a);
@@ -119,20 +113,8 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 
 	dp_owner_begin(decl->owner, &self);
 	SPI_connect();
-	plan = dp_plan(decl, &plan_keys);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT DISTINCT ");
-		dp_sql_side_key_list(&sql, decl);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, shards_table(a));
-		appendStringInfoString(&sql, " ORDER BY ");
-		dp_sql_side_key_list(&sql, decl);
-		plan = dp_plan_make(decl, &plan_keys, sql.data, 0, NULL);
-	}
+	plan = dp_statement(decl, "SELECT DISTINCT {side key} FROM {relation} ORDER BY {side key}",
+						shards_table(a));
 	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
 	for (;;)
 	{
@@ -247,29 +229,10 @@ drop_orphans(DpApproximation *a)
 		return;
 	table = shards_table(a);
 	SPI_connect();
-	plan = dp_plan(decl, &plan_orphans);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		int i;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, table);
-		appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " AS b WHERE ");
-		for (i = 0; i < decl->nkeys; i++)
-		{
-			appendStringInfo(&sql, "%sb.%s", i > 0 ? " AND " : "",
-							 quote_identifier(decl->keys[i].name));
-			dp_sql_operator(&sql, decl->keys[i].eqop);
-			appendStringInfoString(&sql, "s.");
-			dp_sql_side_key_name(&sql, decl, i);
-		}
-		appendStringInfoChar(&sql, ')');
-		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
-	}
+	plan = dp_statement(decl,
+						"DELETE FROM {relation} AS side WHERE NOT EXISTS"
+						" (SELECT FROM {table} AS base WHERE {base.key = side.key})",
+						table);
 	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
 				  DP_MARK_INTERNAL);
 	SPI_finish();
@@ -286,49 +249,12 @@ hold_row(void *arg)
 	struct varlena *doc;
 
 	SPI_connect();
-	if ((held->restricted && !lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, 0)) ||
+	if ((held->restricted && !dp_row_lock(held->a->decl, held->key, " FOR KEY SHARE", 0)) ||
 		!dp_row_read(held->a->decl, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER, &doc))
 		dp_row_missing(held->a->decl, held->key);
 	if (doc != NULL)
 		(void) dp_approximation_plus_document(doc, held->a->field, held->amount);
 	SPI_finish();
-}
-
-/* Locks the row of a key. Returns false without such a row. */
-static bool
-lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *key, int flags)
-{
-	while (!run_key(a, id, "SELECT 1 FROM ", locking, key, flags))
-	{
-		if (!dp_row_again(a->decl, key, flags))
-			return false;
-	}
-	return true;
-}
-
-/* Runs a SELECT for the row of a key. Returns false without such a row. */
-static bool
-run_key(DpApproximation *a, const void *id, const char *before, const char *after, const DpKey *key,
-		int flags)
-{
-	DpDecl *decl = a->decl;
-	SPIPlanPtr plan = dp_plan(decl, id);
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, before);
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, after);
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, id, sql.data, decl->nkeys, types);
-	}
-	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
 }
 
 /* Returns the table of shards. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
@@ -374,8 +300,7 @@ moves_finish(DpApproximation *a)
 
 		/* a later statement, or a trigger, may have deleted the row */
 		SPI_connect();
-		if (counts[i] > 0 && !move->gone &&
-			run_key(a, &plan_exists, "SELECT 1 FROM ", "", &move->to, DP_RUN_AS_OWNER))
+		if (counts[i] > 0 && !move->gone && dp_row_lock(a->decl, &move->to, "", DP_RUN_AS_OWNER))
 			dp_shards_put(table, move->to.values, &sums[i].value);
 		SPI_finish();
 		i++;
@@ -495,9 +420,11 @@ fold(DpApproximation *a, const DpKey *key, bool wait)
 	ErrorContextCallback context;
 	DpAmount sum;
 
-	if (!(wait ? lock_key(a, &plan_lock, " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
-			   : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED",
-						 key, DP_RUN_AS_OWNER)))
+	if (wait ? !dp_row_lock(decl, key, " FOR NO KEY UPDATE", DP_RUN_AS_OWNER)
+			 : dp_run(decl,
+					  dp_statement(decl, "SELECT FROM {table} WHERE {key = $key}"
+										 " FOR NO KEY UPDATE SKIP LOCKED"),
+					  (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0)
 		return false;
 	dp_amount_set_int(&sum, 0, false);
 	if (dp_shards_take(shards_table(a), key->values, false, &sum) == 0)
