@@ -36,10 +36,8 @@
 #include "bson/diff.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/versioning/versioning.h"
-
-static const char plan_first;
 
 /* A document's history, as a function that users call reads it */
 typedef struct History
@@ -133,21 +131,10 @@ dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int flags)
 	if (sees_all(decl->target))
 		return PG_INT64_MIN;
 	dp_versioning_require(v);
-	plan = dp_plan(decl, &plan_first);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT pg_catalog.max(revision) FROM ");
-		dp_sql_table(&sql, v->revisions);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfoString(&sql, " AND operation OPERATOR(pg_catalog.=) 'd'");
-		dp_sql_key_types(decl, types);
-		plan = dp_plan_make(decl, &plan_first, sql.data, decl->nkeys, types);
-	}
+	plan = dp_statement(decl,
+						"SELECT pg_catalog.max(revision) FROM {relation} WHERE {side key = $key}"
+						" AND operation OPERATOR(pg_catalog.=) 'd'",
+						v->revisions);
 	(void) dp_run(decl, plan, (Datum *) key->values, NULL, flags | DP_RUN_AS_OWNER, 1,
 				  SPI_OK_SELECT);
 	last = dp_result(0, 1, &isnull);

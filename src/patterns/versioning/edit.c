@@ -33,10 +33,8 @@
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/versioning/versioning.h"
-
-static const char plan_insert, plan_payload, plan_checksum;
 
 /* A row of revisions, copied */
 typedef struct Row
@@ -131,26 +129,10 @@ static void
 insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
 	DpDecl *decl = v->decl;
-	SPIPlanPtr plan = dp_plan(decl, &plan_insert);
+	SPIPlanPtr plan =
+		dp_statement(decl, "INSERT INTO {table} ({key}, {doc}) VALUES ({$key}, {$key+1 bson})");
 	Datum values[INDEX_MAX_KEYS + 1];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " (");
-		dp_sql_key_list(&sql, decl);
-		appendStringInfo(&sql, ", %s) VALUES (", quote_identifier(decl->doc_column));
-		dp_sql_parameters(&sql, 1, decl->nkeys + 1);
-		appendStringInfoChar(&sql, ')');
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = get_atttype(decl->target, get_attnum(decl->target, decl->doc_column));
-		plan = dp_plan_make(decl, &plan_insert, sql.data, decl->nkeys + 1, types);
-	}
 	memcpy(values, key->values, decl->nkeys * sizeof(Datum));
 	values[decl->nkeys] = PointerGetDatum(doc);
 	if (dp_run(decl, plan, values, NULL, 0, 0, SPI_OK_INSERT) != 1)
@@ -163,28 +145,15 @@ write_payload(DpVersioning *v, const DpKey *key, int64 revision, struct varlena 
 			  struct varlena *previous)
 {
 	DpDecl *decl = v->decl;
-	SPIPlanPtr plan = dp_plan(decl, &plan_payload);
+	SPIPlanPtr plan =
+		dp_statement(decl,
+					 "UPDATE {relation} SET delta = {$key+2 bytea}, previous = {$key+3 bson}"
+					 " WHERE {side key = $key} AND revision OPERATOR(pg_catalog.=) {$key+1 int8}",
+					 v->revisions);
 	int n = decl->nkeys;
 	Datum values[INDEX_MAX_KEYS + 3];
 	char nulls[INDEX_MAX_KEYS + 4];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 3];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, v->revisions);
-		appendStringInfo(&sql, " SET delta = $%d, previous = $%d WHERE ", n + 2, n + 3);
-		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d", n + 1);
-		dp_sql_key_types(decl, types);
-		types[n] = INT8OID;
-		types[n + 1] = BYTEAOID;
-		types[n + 2] = get_atttype(v->revisions, v->columns[DP_VERSION_PREVIOUS]);
-		plan = dp_plan_make(decl, &plan_payload, sql.data, n + 3, types);
-	}
 	memset(nulls, ' ', sizeof(nulls));
 	nulls[n + 3] = '\0';
 	memcpy(values, key->values, n * sizeof(Datum));
@@ -204,27 +173,15 @@ static void
 write_checksum(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *doc)
 {
 	DpDecl *decl = v->decl;
-	SPIPlanPtr plan = dp_plan(decl, &plan_checksum);
+	SPIPlanPtr plan =
+		dp_statement(decl,
+					 "UPDATE {relation} SET checksum = {$key+2 int4} WHERE {side key = $key}"
+					 " AND revision OPERATOR(pg_catalog.=) {$key+1 int8}",
+					 v->revisions);
 	int n = decl->nkeys;
 	Datum values[INDEX_MAX_KEYS + 2];
 	char nulls[INDEX_MAX_KEYS + 3];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 2];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, v->revisions);
-		appendStringInfo(&sql, " SET checksum = $%d WHERE ", n + 2);
-		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d", n + 1);
-		dp_sql_key_types(decl, types);
-		types[n] = INT8OID;
-		types[n + 1] = INT4OID;
-		plan = dp_plan_make(decl, &plan_checksum, sql.data, n + 2, types);
-	}
 	memset(nulls, ' ', sizeof(nulls));
 	nulls[n + 2] = '\0';
 	memcpy(values, key->values, n * sizeof(Datum));

@@ -46,8 +46,9 @@
 #include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
-#include "kit/statement.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
+#include "kit/statement.h"
 #include "kit/trigger.h"
 #include "patterns/versioning/versioning.h"
 
@@ -78,7 +79,6 @@ typedef struct Inserting
 } Inserting;
 
 static DpStates inserting; /* of Inserting */
-static const char plan_trim, plan_forget, plan_left_out;
 
 static void read_tables(DpVersioning *v, Oid revisions, Oid changes);
 static int compare_texts(const ListCell *a, const ListCell *b);
@@ -208,7 +208,7 @@ dp_versioning_left_out(DpVersioning *v)
 	if (n > 0)
 	{
 		Oid bson = dp_types()->bson;
-		SPIPlanPtr plan = dp_plan(decl, &plan_left_out);
+		SPIPlanPtr plan;
 		int16 len;
 		bool byval;
 		char align;
@@ -217,19 +217,10 @@ dp_versioning_left_out(DpVersioning *v)
 		get_typlenbyvalalign(bson, &len, &byval, &align);
 		values[1] = PointerGetDatum(construct_array(options, n, bson, len, byval, align));
 		SPI_connect();
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid types[2] = { TEXTARRAYOID, get_array_type(bson) };
-
-			initStringInfo(&sql);
-			appendStringInfoString(
-				&sql,
-				"SELECT p.path FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
-			appendStringInfoString(
-				&sql, "docpatterns._pattern_paths(d.pattern, d.options) AS p WHERE p.derived");
-			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
-		}
+		plan = dp_statement(decl, "SELECT p.path FROM ROWS FROM (pg_catalog.unnest({$1 text[]}),"
+								  " pg_catalog.unnest({$2 bson[]})) AS d (pattern, options)"
+								  " CROSS JOIN LATERAL docpatterns._pattern_paths(d.pattern,"
+								  " d.options) AS p WHERE p.derived");
 		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
@@ -1052,47 +1043,28 @@ static void
 trim(DpVersioning *v, const DpKey *key, int64 revision)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
-	Oid types[INDEX_MAX_KEYS + 1];
 	SPIPlanPtr plan;
-	StringInfoData sql;
 	int n = v->decl->nkeys;
 
 	if (!dp_versioning_trim_begin(v))
 		return;
 	memcpy(values, key->values, n * sizeof(Datum));
 	values[n] = Int64GetDatum(revision - v->keep);
-	dp_sql_key_types(v->decl, types);
-	types[n] = INT8OID;
 	SPI_connect();
-	plan = dp_plan(v->decl, &plan_trim);
-	if (plan == NULL)
-	{
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, v->revisions);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, v->decl, 1);
-		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.<=) $%d", n + 1);
-		plan = dp_plan_make(v->decl, &plan_trim, sql.data, n + 1, types);
-	}
+	plan = dp_statement(v->decl,
+						"DELETE FROM {relation} WHERE {side key = $key}"
+						" AND revision OPERATOR(pg_catalog.<=) {$key+1 int8}",
+						v->revisions);
 	if (dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, v->revisions,
 					  v->decl->name, DP_MARK_INTERNAL) > 0)
 	{
 		values[n] = Int64GetDatum(revision - v->keep + 1);
-		plan = dp_plan(v->decl, &plan_forget);
-		if (plan == NULL)
-		{
-			initStringInfo(&sql);
-			appendStringInfoString(&sql, "UPDATE ");
-			dp_sql_table(&sql, v->revisions);
-			appendStringInfoString(&sql, " SET delta = '', previous = NULL WHERE ");
-			dp_sql_side_key_match(&sql, v->decl, 1);
-			appendStringInfo(
-				&sql,
-				" AND revision OPERATOR(pg_catalog.=) $%d AND operation OPERATOR(pg_catalog.<>) 'i'",
-				n + 1);
-			plan = dp_plan_make(v->decl, &plan_forget, sql.data, n + 1, types);
-		}
+		plan = dp_statement(v->decl,
+							"UPDATE {relation} SET delta = '', previous = NULL"
+							" WHERE {side key = $key}"
+							" AND revision OPERATOR(pg_catalog.=) {$key+1 int8}"
+							" AND operation OPERATOR(pg_catalog.<>) 'i'",
+							v->revisions);
 		(void) dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
 							 v->revisions, v->decl->name, DP_MARK_INTERNAL);
 	}
