@@ -43,6 +43,7 @@
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "mql/collection_split.h"
@@ -62,9 +63,6 @@ typedef struct Cold
 /* Flags of a move */
 #define MOVED_WHOLE 0x01   /* a whole document was written: former cold fields are obsolete */
 #define MOVED_WRITTEN 0x02 /* written while its cold fields were still under another key */
-
-static const char plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_hold,
-	plan_orphans;
 
 static Cold *cold_of(DpDecl *decl);
 static Oid side_of(Cold *c);
@@ -301,29 +299,10 @@ cold_statement(Cold *c, TriggerData *trigdata)
 		SPIPlanPtr plan;
 
 		SPI_connect();
-		plan = dp_plan(c->decl, &plan_orphans);
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			int i;
-
-			initStringInfo(&sql);
-			appendStringInfoString(&sql, "DELETE FROM ");
-			dp_sql_table(&sql, side_of(c));
-			appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
-			dp_sql_table(&sql, c->decl->target);
-			appendStringInfo(&sql, " AS b WHERE b.%s IS NOT NULL",
-							 quote_identifier(c->decl->doc_column));
-			for (i = 0; i < c->decl->nkeys; i++)
-			{
-				appendStringInfo(&sql, " AND b.%s", quote_identifier(c->decl->keys[i].name));
-				dp_sql_operator(&sql, c->decl->keys[i].eqop);
-				appendStringInfoString(&sql, "s.");
-				dp_sql_side_key_name(&sql, c->decl, i);
-			}
-			appendStringInfoChar(&sql, ')');
-			plan = dp_plan_make(c->decl, &plan_orphans, sql.data, 0, NULL);
-		}
+		plan = dp_statement(c->decl,
+							"DELETE FROM {relation} AS side WHERE NOT EXISTS (SELECT FROM {table}"
+							" AS base WHERE base.{doc} IS NOT NULL AND {base.key = side.key})",
+							side_of(c));
 		dp_run_marked(c->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side_of(c), NULL,
 					  DP_MARK_INTERNAL);
 		SPI_finish();
@@ -568,33 +547,12 @@ row_write(Cold *c, const DpKey *key, struct varlena *doc)
 	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 
-/* Runs a statement on the side table for a key. */
-static SPIPlanPtr
-side_plan(Cold *c, const void *id, const char *before, const char *after)
-{
-	SPIPlanPtr plan = dp_plan(c->decl, id);
-	Oid types[INDEX_MAX_KEYS];
-	StringInfoData sql;
-
-	(void) side_of(c);
-	if (plan != NULL)
-		return plan;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s ", before);
-	dp_sql_table(&sql, side_of(c));
-	appendStringInfoString(&sql, " WHERE ");
-	dp_sql_side_key_match(&sql, c->decl, 1);
-	appendStringInfoString(&sql, after);
-	dp_sql_key_types(c->decl, types);
-	return dp_plan_make(c->decl, id, sql.data, c->decl->nkeys, types);
-}
-
 /* Returns the stored cold fields of a key, or NULL. */
 static struct varlena *
 side_read(Cold *c, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan =
-		side_plan(c, latest ? &plan_read : &plan_read_visible, "SELECT cold FROM", "");
+		dp_statement(c->decl, "SELECT cold FROM {relation} WHERE {side key = $key}", side_of(c));
 	bool isnull;
 	Datum value;
 
@@ -609,29 +567,14 @@ side_read(Cold *c, const DpKey *key, bool latest)
 static void
 side_put(Cold *c, const DpKey *key, struct varlena *cold)
 {
-	SPIPlanPtr plan = dp_plan(c->decl, &plan_put);
-	Datum values[INDEX_MAX_KEYS + 1];
 	Oid side = side_of(c);
+	SPIPlanPtr plan = dp_statement(c->decl,
+								   "INSERT INTO {relation} ({side key}, cold)"
+								   " VALUES ({$key}, {$key+1 bson}) ON CONFLICT ({side key})"
+								   " DO UPDATE SET cold = EXCLUDED.cold",
+								   side);
+	Datum values[INDEX_MAX_KEYS + 1];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, side);
-		appendStringInfoString(&sql, " (");
-		dp_sql_side_key_list(&sql, c->decl);
-		appendStringInfoString(&sql, ", cold) VALUES (");
-		dp_sql_parameters(&sql, 1, c->decl->nkeys + 1);
-		appendStringInfoString(&sql, ") ON CONFLICT (");
-		dp_sql_side_key_list(&sql, c->decl);
-		appendStringInfoString(&sql, ") DO UPDATE SET cold = EXCLUDED.cold");
-		dp_sql_key_types(c->decl, types);
-		types[c->decl->nkeys] = dp_types()->bson;
-		plan = dp_plan_make(c->decl, &plan_put, sql.data, c->decl->nkeys + 1, types);
-	}
 	memcpy(values, key->values, sizeof(Datum) * c->decl->nkeys);
 	values[c->decl->nkeys] = PointerGetDatum(cold);
 	dp_run_marked(c->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, side, NULL,
@@ -642,7 +585,9 @@ side_put(Cold *c, const DpKey *key, struct varlena *cold)
 static struct varlena *
 side_take(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr plan = side_plan(c, &plan_take, "DELETE FROM", " RETURNING cold");
+	SPIPlanPtr plan =
+		dp_statement(c->decl, "DELETE FROM {relation} WHERE {side key = $key} RETURNING cold",
+					 side_of(c));
 	bool isnull;
 
 	if (dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER,
@@ -655,7 +600,8 @@ side_take(Cold *c, const DpKey *key)
 static void
 side_drop(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr plan = side_plan(c, &plan_drop, "DELETE FROM", "");
+	SPIPlanPtr plan =
+		dp_statement(c->decl, "DELETE FROM {relation} WHERE {side key = $key}", side_of(c));
 
 	dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 				  side_of(c), NULL, DP_MARK_INTERNAL);
@@ -667,7 +613,9 @@ side_drop(Cold *c, const DpKey *key)
 static void
 side_drop_lost(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr plan = side_plan(c, &plan_hold, "SELECT cold FROM", " FOR UPDATE");
+	SPIPlanPtr plan =
+		dp_statement(c->decl, "SELECT FROM {relation} WHERE {side key = $key} FOR UPDATE",
+					 side_of(c));
 	bool is_null;
 
 	if (dp_run(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0 &&

@@ -44,6 +44,7 @@
 #include "kit/derive/queue.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "patterns/subset/subset.h"
 
@@ -591,24 +592,15 @@ has_element(const DpValue *array, const DpValue *element)
 static void
 subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
-	static const char plan_id;
 	DpDecl *decl = d->decl;
 	SPIPlanPtr plan;
-	Oid types[] = { REGCLASSOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, BOOLOID };
 	Datum values[5];
 	Datum rows;
 	bool isnull;
-	StringInfoData sql;
 
 	SPI_connect();
-	plan = dp_plan(decl, &plan_id);
-	if (plan == NULL)
-	{
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT ");
-		appendStringInfoString(&sql, "docpatterns._subset_strangers($1, $2, $3, $4, $5)");
-		plan = dp_plan_make(decl, &plan_id, sql.data, lengthof(types), types);
-	}
+	plan = dp_statement(decl, "SELECT docpatterns._subset_strangers({$1 regclass}, {$2 text},"
+							  " {$3 bson_value}, {$4 bson}, {$5 bool})");
 	values[0] = ObjectIdGetDatum(d->target);
 	values[1] = CStringGetTextDatum(decl->name);
 	values[2] = PointerGetDatum(dp_value_to_varlena(key));
@@ -619,6 +611,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 	if (!isnull)
 	{
 		Oid array = get_array_type(dp_types()->bson);
+		StringInfoData sql;
 
 		dp_subset_source(d->state);
 		initStringInfo(&sql);
