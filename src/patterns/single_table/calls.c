@@ -25,7 +25,7 @@
 #include "bson/text.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "mql/filter.h"
 #include "mql/projection.h"
 #include "mql/update.h"
@@ -33,6 +33,12 @@
 
 /* Maximal number of attempts if the item is deleted and inserted while it is written */
 #define MAX_ATTEMPTS 100
+
+#define GET "SELECT t.{doc} FROM {table} AS t WHERE {key = $key}"
+#define LOCK(columns) "SELECT t.{doc}, " columns " FROM {table} AS t WHERE {key = $key} FOR UPDATE"
+#define PUT(action)                                                                                \
+	"INSERT INTO {table} AS t ({doc}) VALUES ({$1 bson}) ON CONFLICT (pk, sk) DO " action          \
+	" RETURNING t.{doc}"
 
 static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
 static char *key_argument(FunctionCallInfo fcinfo, int n, const char *name);
@@ -218,22 +224,9 @@ dp_single_table_delete(PG_FUNCTION_ARGS)
 	present = take_out(present, caller);
 	if (exists)
 	{
-		SPIPlanPtr plan = dp_plan(s->decl, &s->plan_delete);
+		SPIPlanPtr plan = dp_statement(s->decl, "DELETE FROM {table} AS t WHERE {key = $key}");
 		Datum values[2] = { CStringGetTextDatum(pk), CStringGetTextDatum(sk) };
 
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid types[2] = { TEXTOID, TEXTOID };
-
-			initStringInfo(&sql);
-			appendStringInfoString(&sql, "DELETE FROM ");
-			dp_sql_table(&sql, s->decl->target);
-			appendStringInfoString(
-				&sql,
-				" AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
-			plan = dp_plan_make(s->decl, &s->plan_delete, sql.data, 2, types);
-		}
 		(void) dp_run(s->decl, plan, values, NULL, DP_RUN_LOCK, 0, SPI_OK_DELETE);
 	}
 	SPI_finish();
@@ -259,22 +252,10 @@ dp_single_table_get(PG_FUNCTION_ARGS)
 	values[1] = CStringGetTextDatum(key_argument(fcinfo, 2, "sk"));
 	values[2] = TimestampTzGetDatum(GetCurrentTimestamp());
 	SPI_connect();
-	plan = dp_plan(s->decl, &s->plan_get);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[3] = { TEXTOID, TEXTOID, TIMESTAMPTZOID };
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(s->decl->doc_column));
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfoString(
-			&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
-		if (s->ttl != NULL)
-			appendStringInfoString(
-				&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $3)");
-		plan = dp_plan_make(s->decl, &s->plan_get, sql.data, s->ttl != NULL ? 3 : 2, types);
-	}
+	plan =
+		dp_statement(s->decl, s->ttl == NULL ? GET
+											 : GET " AND (t.expires_at IS NULL OR t.expires_at"
+												   " OPERATOR(pg_catalog.>) {$key+1 timestamptz})");
 	if (dp_run(s->decl, plan, values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
 		result = take_out(result_document(), caller);
 	SPI_finish();
@@ -412,25 +393,11 @@ static bool
 item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists,
 		  char **entity)
 {
-	SPIPlanPtr plan = dp_plan(s->decl, &s->plan_lock);
+	SPIPlanPtr plan =
+		dp_statement(s->decl, s->ttl != NULL ? LOCK("t.entity, t.expires_at") : LOCK("t.entity"));
 	DpKey key = { 2, { CStringGetTextDatum(pk), CStringGetTextDatum(sk) } };
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2] = { TEXTOID, TEXTOID };
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s, t.entity%s FROM ",
-						 quote_identifier(s->decl->doc_column),
-						 s->ttl != NULL ? ", t.expires_at" : "");
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfoString(
-			&sql,
-			" AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 FOR UPDATE");
-		plan = dp_plan_make(s->decl, &s->plan_lock, sql.data, 2, types);
-	}
 	*doc = NULL;
 	while (!(*exists = dp_run(s->decl, plan, key.values, NULL, DP_RUN_LOCK, 1, SPI_OK_SELECT) > 0))
 	{
@@ -493,28 +460,12 @@ cut(char *text, int most)
 static bool
 item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written)
 {
-	const void *id = replace ? &s->plan_put : &s->plan_insert;
-	SPIPlanPtr plan = dp_plan(s->decl, id);
+	SPIPlanPtr plan =
+		dp_statement(s->decl,
+					 replace ? PUT("UPDATE SET {doc} = EXCLUDED.{doc}, entity = EXCLUDED.entity")
+							 : PUT("NOTHING"));
 	Datum value = PointerGetDatum(doc);
 
-	if (plan == NULL)
-	{
-		const char *column = quote_identifier(s->decl->doc_column);
-		StringInfoData sql;
-		Oid type = dp_types()->bson;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfo(&sql, " AS t (%s) VALUES ($1) ON CONFLICT (pk, sk) DO ", column);
-		if (replace)
-			appendStringInfo(&sql, "UPDATE SET %s = EXCLUDED.%s, entity = EXCLUDED.entity", column,
-							 column);
-		else
-			appendStringInfoString(&sql, "NOTHING");
-		appendStringInfo(&sql, " RETURNING t.%s", column);
-		plan = dp_plan_make(s->decl, id, sql.data, 1, &type);
-	}
 	return run_write(s, plan, &value, NULL, SPI_OK_INSERT_RETURNING, written);
 }
 
@@ -523,25 +474,13 @@ static bool
 item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc,
 			const char *entity, struct varlena **written)
 {
-	SPIPlanPtr plan = dp_plan(s->decl, &s->plan_update);
+	SPIPlanPtr plan =
+		dp_statement(s->decl,
+					 "UPDATE {table} AS t SET {doc} = {$key+1 bson}, entity = {$key+2 text}"
+					 " WHERE {key = $key} RETURNING t.{doc}");
 	Datum values[4] = { CStringGetTextDatum(pk), CStringGetTextDatum(sk), PointerGetDatum(doc),
 						entity != NULL ? CStringGetTextDatum(entity) : (Datum) 0 };
 
-	if (plan == NULL)
-	{
-		const char *column = quote_identifier(s->decl->doc_column);
-		StringInfoData sql;
-		Oid types[4] = { TEXTOID, TEXTOID, dp_types()->bson, TEXTOID };
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, s->decl->target);
-		appendStringInfo(
-			&sql,
-			" AS t SET %s = $3, entity = $4 WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 RETURNING t.%s",
-			column, column);
-		plan = dp_plan_make(s->decl, &s->plan_update, sql.data, 4, types);
-	}
 	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING,
 					 written);
 }

@@ -96,12 +96,6 @@ typedef struct DpSingleTable
 	AttrNumber gsi_sk[DP_SINGLE_TABLE_INDEXES];
 
 	/* statements */
-	char plan_put;
-	char plan_lock;
-	char plan_insert;
-	char plan_update;
-	char plan_delete;
-	char plan_get;
 	char plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
 } DpSingleTable;
 
