@@ -10,7 +10,7 @@
 
 typedef struct DpHierarchy
 {
-	DpDecl *decl;
+	DpDecl *decl;         /* its templates have the words id and parent, of a row called t */
 	bool keeps_ancestors; /* nodes store the ids of their ancestors */
 
 	/* A node's id and its parent's id; false if it has none. */
@@ -21,10 +21,6 @@ typedef struct DpHierarchy
 	 * The ids of a node's ancestors, root first: palloc'd, *n of them; NULL if they are not stored.
 	 */
 	DpValue *(*ancestors)(const struct DpHierarchy *h, struct varlena *doc, int *n);
-
-	/* Append the expressions of a node's id and of its parent's id, for a row called alias. */
-	void (*sql_id)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
-	void (*sql_parent)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
 } DpHierarchy;
 
 #endif /* DP_KIT_DERIVE_HIERARCHY_H */

@@ -79,9 +79,6 @@ typedef struct DpRollup
 	char plan_lower;
 	char plan_all;
 	char plan_node;
-	char plan_above;
-	char plan_children;
-	char plan_stored;
 } DpRollup;
 
 /* A group of a run */

@@ -28,7 +28,7 @@
 #include "kit/derive/run.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/rollup/rollup.h"
 
 /* Maximal depth of a tree; beyond it there is a cycle */
@@ -89,27 +89,12 @@ value_copy(const DpValue *value, MemoryContext context)
 static void
 read_node(DpRollup *r, const DpValue *node, Reading *reading)
 {
-	DpDecl *decl = r->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &r->plan_above);
+	SPIPlanPtr plan =
+		dp_statement(reading->tree->decl,
+					 "SELECT t.{doc} FROM {table} AS t WHERE {id}{own =}{$1 bson_value}");
 	ParamListInfo params = dp_source_params(1);
-	Oid type = dp_types()->bson_value;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s FROM ",
-						 quote_identifier(reading->tree->decl->doc_column));
-		dp_sql_table(&sql, r->tree);
-		appendStringInfoString(&sql, " AS t WHERE ");
-		reading->tree->sql_id(&sql, reading->tree, "t");
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1");
-		plan = dp_plan_make(decl, &r->plan_above, sql.data, 1, &type);
-	}
-	dp_source_param(params, 0, type, node);
+	dp_source_param(params, 0, dp_types()->bson_value, node);
 	(void) dp_rollup_each(r, plan, params, reading->latest, visit_node, reading);
 }
 
@@ -208,28 +193,13 @@ require_seen(DpRollup *r, const DpValue *node, List *chain)
 static List *
 read_children(DpRollup *r, const DpValue *node)
 {
-	DpDecl *decl = r->derivation->decl;
 	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext };
-	SPIPlanPtr plan = dp_plan(decl, &r->plan_children);
+	SPIPlanPtr plan =
+		dp_statement(reading.tree->decl,
+					 "SELECT t.{doc} FROM {table} AS t WHERE {parent}{own =}{$1 bson_value}");
 	ParamListInfo params = dp_source_params(1);
-	Oid type = dp_types()->bson_value;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s FROM ",
-						 quote_identifier(reading.tree->decl->doc_column));
-		dp_sql_table(&sql, r->tree);
-		appendStringInfoString(&sql, " AS t WHERE ");
-		reading.tree->sql_parent(&sql, reading.tree, "t");
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1");
-		plan = dp_plan_make(decl, &r->plan_children, sql.data, 1, &type);
-	}
-	dp_source_param(params, 0, type, node);
+	dp_source_param(params, 0, dp_types()->bson_value, node);
 	(void) dp_rollup_each(r, plan, params, false, visit_child, &reading);
 	return reading.values;
 }
@@ -254,25 +224,14 @@ visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static struct varlena *
 read_stored(DpRollup *r, const DpValue *node)
 {
-	DpDecl *decl = r->derivation->decl;
 	Reading reading = { .context = CurrentMemoryContext };
-	SPIPlanPtr plan = dp_plan(decl, &r->plan_stored);
+	SPIPlanPtr plan =
+		dp_statement(r->derivation->decl,
+					 "SELECT t.doc FROM {relation} AS t WHERE t._id{own =}{$1 bson_value}",
+					 r->derivation->target);
 	ParamListInfo params = dp_source_params(1);
-	Oid type = dp_types()->bson_value;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT t.doc FROM ");
-		dp_sql_table(&sql, r->derivation->target);
-		appendStringInfoString(&sql, " AS t WHERE t._id ");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1");
-		plan = dp_plan_make(decl, &r->plan_stored, sql.data, 1, &type);
-	}
-	dp_source_param(params, 0, type, node);
+	dp_source_param(params, 0, dp_types()->bson_value, node);
 	(void) dp_rollup_each(r, plan, params, false, visit_stored, &reading);
 	return reading.stored;
 }

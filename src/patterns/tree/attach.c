@@ -28,7 +28,7 @@
 #include "bson/text.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "kit/trigger.h"
 #include "patterns/tree/change.h"
 
@@ -278,7 +278,6 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 static void
 attach_truncate(DpTree *attached)
 {
-	static const char plan_parents;
 	DpTree *tree;
 	DpTreeFollow *follow = NULL;
 	SPIPlanPtr plan;
@@ -288,19 +287,7 @@ attach_truncate(DpTree *attached)
 
 	tree = dp_tree_of_attached(attached);
 	SPI_connect();
-	plan = dp_plan(attached->decl, &plan_parents);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT DISTINCT ");
-		dp_tree_sql_parent(&sql, attached, "b");
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, attached->decl->target);
-		appendStringInfoString(&sql, " AS b");
-		plan = dp_plan_make(attached->decl, &plan_parents, sql.data, 0, NULL);
-	}
+	plan = dp_statement(attached->decl, "SELECT DISTINCT {parent} FROM {table} AS t");
 	rows = dp_run(attached->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	table = SPI_tuptable;
 	for (i = 0; i < rows; i++)

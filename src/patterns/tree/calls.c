@@ -21,13 +21,11 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/tree/calls.h"
 
 /* Rows that are fetched at a time */
 #define BATCH 1000
-
-static const char plan_subtree, plan_count, plan_unbuilt;
 
 /* Rows of a subtree that wait for their order */
 typedef struct Waiting
@@ -230,24 +228,12 @@ dp_tree_subtree_count_call(PG_FUNCTION_ARGS)
 
 	if (served_by_path(tree, node, &path))
 	{
-		SPIPlanPtr plan = dp_plan(tree->decl, &plan_count);
+		SPIPlanPtr plan = dp_statement(
+			tree->decl,
+			"SELECT pg_catalog.count(*) FROM {table} AS t WHERE {treepath}{own <@}{$1 treepath}");
 		Datum arg = PointerGetDatum(path);
 		bool isnull;
 
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid type = dp_types()->treepath;
-
-			initStringInfo(&sql);
-			appendStringInfoString(&sql, "SELECT pg_catalog.count(*)");
-			dp_tree_sql_from(&sql, tree);
-			appendStringInfoString(&sql, " WHERE ");
-			dp_tree_sql_treepath(&sql, tree, "t");
-			dp_sql_own_operator(&sql, "<@");
-			appendStringInfoString(&sql, "$1");
-			plan = dp_plan_make(tree->decl, &plan_count, sql.data, 1, &type);
-		}
 		dp_run(tree->decl, plan, &arg, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT);
 		count = DatumGetInt64(dp_result(0, 1, &isnull));
 	}
@@ -325,21 +311,8 @@ served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
 	}
 	else
 		*path = dp_treepath_of_ids(NULL, 0);
-	plan = dp_plan(tree->decl, &plan_unbuilt);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT 1");
-		dp_tree_sql_from(&sql, tree);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_tree_sql_treepath(&sql, tree, "t");
-		appendStringInfoString(&sql, " IS NULL AND ");
-		dp_tree_sql_id(&sql, tree, "t");
-		appendStringInfoString(&sql, " IS NOT NULL LIMIT 1");
-		plan = dp_plan_make(tree->decl, &plan_unbuilt, sql.data, 0, NULL);
-	}
+	plan = dp_statement(tree->decl, "SELECT 1 FROM {table} AS t"
+									" WHERE {treepath} IS NULL AND {id} IS NOT NULL LIMIT 1");
 	return dp_run(tree->decl, plan, NULL, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0;
 }
 
@@ -347,29 +320,14 @@ served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
 static void
 put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_depth)
 {
-	SPIPlanPtr plan = dp_plan(tree->decl, &plan_subtree);
+	SPIPlanPtr plan = dp_statement(tree->decl, DP_TREE_SELECT
+								   "{treepath}{own <@}{$1 treepath} ORDER BY {treepath}");
 	Datum arg = PointerGetDatum(path);
 	int top = dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1;
 	MemoryContext home = CurrentMemoryContext;
 	MemoryContext rows;
 	Portal portal;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->treepath;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s, ", quote_identifier(tree->decl->doc_column));
-		dp_tree_sql_key(&sql, tree);
-		dp_tree_sql_from(&sql, tree);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_tree_sql_treepath(&sql, tree, "t");
-		dp_sql_own_operator(&sql, "<@");
-		appendStringInfoString(&sql, "$1 ORDER BY ");
-		dp_tree_sql_treepath(&sql, tree, "t");
-		plan = dp_plan_make(tree->decl, &plan_subtree, sql.data, 1, &type);
-	}
 	rows = AllocSetContextCreate(home, "nodes of a tree", ALLOCSET_DEFAULT_SIZES);
 	portal = SPI_cursor_open(NULL, plan, &arg, NULL, true);
 	for (;;)

@@ -80,8 +80,7 @@ extern DpTreeItem *dp_tree_item_after(DpTreeRead *read, DpTreeItem *item);
 /* The treepath of an item of a subtree. */
 extern struct varlena *dp_tree_item_path(DpTreeRead *read, DpTreeItem *item);
 
-/* SQL: the table, and the row's key as a bson_value, of alias t. */
-extern void dp_tree_sql_from(StringInfo sql, DpTree *tree);
-extern void dp_tree_sql_key(StringInfo sql, DpTree *tree);
+/* What reads nodes */
+#define DP_TREE_SELECT "SELECT t.{doc}, {node} FROM {table} AS t WHERE "
 
 #endif /* DP_PATTERNS_TREE_CALLS_H */

@@ -25,7 +25,7 @@
 #include "bson/objectid.h"
 #include "bson/text.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/tree/calls.h"
 #include "patterns/tree/calls_edit.h"
 #include "patterns/tree/change.h"
@@ -40,8 +40,7 @@ static bool
 write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
 static bool
 write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
-static uint64
-execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
+static uint64 execute(DpTree *tree, SPIPlanPtr plan, Datum *values, int expected);
 static struct varlena *new_id(const DpValue *id, text *suffix);
 static struct varlena *string_value(const char *s, int len);
 static struct varlena *
@@ -147,9 +146,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 	Datum *docs;
 	DpValue *ids;
 	int n = 0;
-	Oid type = dp_types()->bson_array;
 	Datum array;
-	StringInfoData sql;
 	bool own_id;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -205,13 +202,11 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, nulls);
 	}
 
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "INSERT INTO ");
-	dp_sql_table(&sql, tree->decl->target);
-	appendStringInfo(&sql, " (%s) SELECT d FROM pg_catalog.unnest($1) AS d",
-					 quote_identifier(tree->decl->doc_column));
 	array = PointerGetDatum(construct_array(docs, n, dp_types()->bson, -1, false, TYPALIGN_INT));
-	execute(tree, sql.data, 1, &type, &array, SPI_OK_INSERT);
+	execute(tree,
+			dp_statement(tree->decl, "INSERT INTO {table} ({doc})"
+									 " SELECT d FROM pg_catalog.unnest({$1 bson[]}) AS d"),
+			&array, SPI_OK_INSERT);
 	if (tree->truth == DP_TREE_CHILDREN && argument != NULL &&
 		!write_children(tree, NULL, &parent, &ids[node->number]))
 		ereport(
@@ -236,9 +231,7 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 	DpTreeItem *node;
 	DpTreeRead *read;
 	Datum *ids;
-	Oid type = dp_types()->bson_value_array;
 	Datum array;
-	StringInfoData sql;
 	int n = 0;
 	uint64 deleted;
 
@@ -251,16 +244,13 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 	ids = palloc(sizeof(Datum) * (read->nitems + 1));
 	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
 		ids[n++] = PointerGetDatum(dp_value_to_varlena(&item->id));
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "DELETE FROM ");
-	dp_sql_table(&sql, tree->decl->target);
-	appendStringInfoString(&sql, " AS t WHERE ");
-	dp_tree_sql_id(&sql, tree, "t");
-	dp_sql_own_operator(&sql, "=");
-	appendStringInfoString(&sql, "ANY ($1)");
 	array =
 		PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
-	deleted = execute(tree, sql.data, 1, &type, &array, SPI_OK_DELETE);
+	deleted =
+		execute(tree,
+				dp_statement(tree->decl,
+							 "DELETE FROM {table} AS t WHERE {id}{own =}ANY ({$1 bson_value[]})"),
+				&array, SPI_OK_DELETE);
 	SPI_finish();
 	PG_RETURN_INT64((int64) deleted);
 }
@@ -375,23 +365,17 @@ new_id(const DpValue *id, text *suffix)
 static bool
 write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *value)
 {
-	StringInfoData sql;
-	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
 	Datum values[2] = { PointerGetDatum(dp_value_to_varlena(id)), PointerGetDatum(value) };
-	const char *doc = quote_identifier(tree->decl->doc_column);
+	SPIPlanPtr plan = dp_statement(
+		tree->decl,
+		value == NULL
+			? "UPDATE {table} AS t SET {doc} = {own}bson_unset(t.{doc},"
+			  " {text}::pg_catalog.text) WHERE {id}{own =}{$1 bson_value}"
+			: "UPDATE {table} AS t SET {doc} = {own}bson_set(t.{doc},"
+			  " {text}::pg_catalog.text, {$2 bson_value}) WHERE {id}{own =}{$1 bson_value}",
+		path);
 
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "UPDATE ");
-	dp_sql_table(&sql, tree->decl->target);
-	appendStringInfo(&sql, " AS t SET %s = ", doc);
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s(t.%s, %s::pg_catalog.text%s) WHERE ",
-					 value == NULL ? "bson_unset" : "bson_set", doc, quote_literal_cstr(path),
-					 value == NULL ? "" : ", $2");
-	dp_tree_sql_id(&sql, tree, "t");
-	dp_sql_own_operator(&sql, "=");
-	appendStringInfoString(&sql, "$1");
-	return execute(tree, sql.data, value == NULL ? 1 : 2, types, values, SPI_OK_UPDATE) > 0;
+	return execute(tree, plan, values, SPI_OK_UPDATE) > 0;
 }
 
 /*
@@ -401,14 +385,11 @@ write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *val
 static bool
 write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child)
 {
-	StringInfoData sql;
 	StringInfoData field;
-	Oid value = dp_types()->bson_value;
-	Oid types[4] = { value, value, value, value };
 	const DpValue *parents[2] = { from, to };
 	const char *operators[2] = { "$pull", "$addToSet" };
 	Datum values[4];
-	const char *doc = quote_identifier(tree->decl->doc_column);
+	SPIPlanPtr plan;
 	int n = 0;
 
 	/* updates spell paths with dots and nothing else */
@@ -432,35 +413,19 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 	}
 	if (n == 0)
 		return true;
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "UPDATE ");
-	dp_sql_table(&sql, tree->decl->target);
-	appendStringInfo(&sql, " AS t SET %s = ", doc);
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "bson_update(t.%s, ", doc);
-	if (n == 4)
-	{
-		appendStringInfoString(&sql, "CASE WHEN ");
-		dp_tree_sql_id(&sql, tree, "t");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "$1 THEN $2 ELSE $4 END");
-	}
-	else
-		appendStringInfoString(&sql, "$2");
-	appendStringInfoString(&sql, ") WHERE ");
-	dp_tree_sql_id(&sql, tree, "t");
-	dp_sql_own_operator(&sql, "=");
-	appendStringInfoString(&sql, n == 4 ? "ANY (ARRAY[$1, $3])" : "$1");
-	return execute(tree, sql.data, n, types, values, SPI_OK_UPDATE) == n / 2;
+	plan = dp_statement(
+		tree->decl,
+		n == 4 ? "UPDATE {table} AS t SET {doc} = {own}bson_update(t.{doc}, CASE WHEN"
+				 " {id}{own =}{$1 bson_value} THEN {$2 bson_value} ELSE {$4 bson_value} END)"
+				 " WHERE {id}{own =}ANY (ARRAY[$1, {$3 bson_value}])"
+			   : "UPDATE {table} AS t SET {doc} = {own}bson_update(t.{doc}, {$2 bson_value})"
+				 " WHERE {id}{own =}{$1 bson_value}");
+	return execute(tree, plan, values, SPI_OK_UPDATE) == n / 2;
 }
 
 /* Runs a statement that writes, as the caller; returns the number of rows. */
 static uint64
-execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected)
+execute(DpTree *tree, SPIPlanPtr plan, Datum *values, int expected)
 {
-	int result = SPI_execute_with_args(sql, n, types, values, NULL, false, 0);
-
-	if (result != expected)
-		elog(ERROR, "could not write to the table of a tree: %s", SPI_result_code_string(result));
-	return SPI_processed;
+	return dp_run(tree->decl, plan, values, NULL, DP_RUN_LOCK, 0, expected);
 }

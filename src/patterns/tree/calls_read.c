@@ -18,13 +18,11 @@
 #include "bson/compare.h"
 #include "bson/text.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/tree/calls.h"
 
 /* Parents whose children are read by one statement, and rows that are fetched at a time */
 #define BATCH 1000
-
-static const char plan_node, plan_nodes, plan_children, plan_roots;
 
 /* Items of a level */
 typedef struct Level
@@ -81,39 +79,6 @@ dp_tree_depth_argument(FunctionCallInfo fcinfo, int argno)
 	return PG_GETARG_INT32(argno);
 }
 
-/* ---------------------------------------------------------------- pieces of SQL */
-
-void
-dp_tree_sql_from(StringInfo sql, DpTree *tree)
-{
-	appendStringInfoString(sql, " FROM ");
-	dp_sql_table(sql, tree->decl->target);
-	appendStringInfoString(sql, " AS t");
-}
-
-void
-dp_tree_sql_key(StringInfo sql, DpTree *tree)
-{
-	DpDecl *decl = tree->decl;
-
-	dp_sql_own_schema(sql);
-	appendStringInfoString(sql, decl->nkeys == 1 ? "to_bson(" : "bson_array(");
-	for (int i = 0; i < decl->nkeys; i++)
-		appendStringInfo(sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
-	appendStringInfoChar(sql, ')');
-}
-
-/* SELECT doc, key FROM table WHERE */
-static void
-sql_select(StringInfo sql, DpTree *tree)
-{
-	initStringInfo(sql);
-	appendStringInfo(sql, "SELECT t.%s, ", quote_identifier(tree->decl->doc_column));
-	dp_tree_sql_key(sql, tree);
-	dp_tree_sql_from(sql, tree);
-	appendStringInfoString(sql, " WHERE ");
-}
-
 /* ---------------------------------------------------------------- nodes and their ancestors */
 
 /*
@@ -154,20 +119,9 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 
 	if (id != NULL)
 	{
-		SPIPlanPtr plan = dp_plan(tree->decl, &plan_node);
+		SPIPlanPtr plan = dp_statement(tree->decl, DP_TREE_SELECT "{id}{own =}{$1 bson_value}");
 		Datum arg = PointerGetDatum(id);
 
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid type = dp_types()->bson_value;
-
-			sql_select(&sql, tree);
-			dp_tree_sql_id(&sql, tree, "t");
-			dp_sql_own_operator(&sql, "=");
-			appendStringInfoString(&sql, "$1");
-			plan = dp_plan_make(tree->decl, &plan_node, sql.data, 1, &type);
-		}
 		if (dp_run(tree->decl, plan, &arg, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
 			item = read_row(tree, 0, true);
 		SPI_freetuptable(SPI_tuptable);
@@ -210,7 +164,7 @@ dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 	/* the document has all ancestors: one statement */
 	if (ancestors != NULL)
 	{
-		SPIPlanPtr plan = dp_plan(tree->decl, &plan_nodes);
+		SPIPlanPtr plan;
 		Datum *ids = palloc(sizeof(Datum) * Max(n, 1));
 		Datum arg;
 		uint64 rows;
@@ -218,17 +172,7 @@ dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 
 		if (n == 0)
 			return NIL;
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid type = dp_types()->bson_value_array;
-
-			sql_select(&sql, tree);
-			dp_tree_sql_id(&sql, tree, "t");
-			dp_sql_own_operator(&sql, "=");
-			appendStringInfoString(&sql, "ANY ($1)");
-			plan = dp_plan_make(tree->decl, &plan_nodes, sql.data, 1, &type);
-		}
+		plan = dp_statement(tree->decl, DP_TREE_SELECT "{id}{own =}ANY ({$1 bson_value[]})");
 		for (int i = 0; i < n; i++)
 			ids[i] = PointerGetDatum(dp_value_to_varlena(&ancestors[i]));
 		arg = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false,
@@ -340,8 +284,11 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 {
 	DpTree *tree = read->tree;
 	bool roots = read->top->id.data == NULL && parents->items[0] == read->top;
-	const void *id = roots ? &plan_roots : &plan_children;
-	SPIPlanPtr plan = dp_plan(tree->decl, id);
+	SPIPlanPtr plan = dp_statement(
+		tree->decl,
+		roots ? DP_TREE_SELECT
+			"({parent} IS NULL OR {parent}{own =}'null'::{own}bson_value) ORDER BY {order}"
+			  : DP_TREE_SELECT "{parent}{own =}ANY ({$1 bson_value[]}) ORDER BY {order}");
 	MemoryContext home = CurrentMemoryContext;
 	MemoryContext rows = AllocSetContextCreate(home, "children of a tree", ALLOCSET_DEFAULT_SIZES);
 	DpTreeItem **sorted = palloc(sizeof(DpTreeItem *) * n);
@@ -349,32 +296,6 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 	Datum value = (Datum) 0;
 	Portal portal;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->bson_value_array;
-
-		sql_select(&sql, tree);
-		if (roots)
-		{
-			appendStringInfoChar(&sql, '(');
-			dp_tree_sql_parent(&sql, tree, "t");
-			appendStringInfoString(&sql, " IS NULL OR ");
-		}
-		dp_tree_sql_parent(&sql, tree, "t");
-		dp_sql_own_operator(&sql, "=");
-		if (roots)
-		{
-			appendStringInfoString(&sql, "'null'::");
-			dp_sql_own_schema(&sql);
-			appendStringInfoString(&sql, "bson_value)");
-		}
-		else
-			appendStringInfoString(&sql, "ANY ($1)");
-		appendStringInfoString(&sql, " ORDER BY ");
-		dp_tree_sql_order(&sql, tree, "t");
-		plan = dp_plan_make(tree->decl, id, sql.data, roots ? 0 : 1, &type);
-	}
 	memcpy(sorted, parents->items + from, sizeof(DpTreeItem *) * n);
 	if (!roots)
 	{

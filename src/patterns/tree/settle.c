@@ -74,6 +74,7 @@ const DpPattern dp_tree_pattern = {
 	.adopt_hint =
 		"If another form than the parent is the one written by hand, end the pattern and declare it with that one as the argument truth, as in truth => 'ancestors'.",
 	.options = tree_options,
+	.word = dp_tree_word,
 	.settle = settle_node,
 	.hierarchy = dp_tree_hierarchy
 };
@@ -84,6 +85,7 @@ const DpPattern dp_tree_attach_pattern = {
 	.adopt_hint =
 		"If another form than the parent is the one written by hand, end the pattern and declare it without the others.",
 	.options = attached_options,
+	.word = dp_tree_word,
 	.settle = settle_attached,
 	.settle_note = dp_tree_attach_settle_note
 };

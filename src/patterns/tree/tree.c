@@ -23,6 +23,10 @@ treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, co
 static bool path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self,
 						DpValue *parent);
 static DpPath *path_argument(FunctionCallInfo fcinfo, int n);
+static void sql_id(StringInfo sql, const DpTree *tree, const char *alias);
+static void sql_parent(StringInfo sql, const DpTree *tree, const char *alias);
+static void sql_treepath(StringInfo sql, const DpTree *tree, const char *alias);
+static void sql_order(StringInfo sql, const DpTree *tree, const char *alias);
 static void sql_field(StringInfo sql, const DpTree *tree, const char *alias, const char *path);
 static void sql_literal(StringInfo sql, const char *text);
 
@@ -103,18 +107,6 @@ hierarchy_ancestors(const DpHierarchy *h, struct varlena *doc, int *n)
 	return dp_tree_ancestors(tree_of(h), doc, n);
 }
 
-static void
-hierarchy_sql_id(StringInfo sql, const DpHierarchy *h, const char *alias)
-{
-	dp_tree_sql_id(sql, tree_of(h), alias);
-}
-
-static void
-hierarchy_sql_parent(StringInfo sql, const DpHierarchy *h, const char *alias)
-{
-	dp_tree_sql_parent(sql, tree_of(h), alias);
-}
-
 const DpHierarchy *
 dp_tree_hierarchy(Oid relid)
 {
@@ -124,9 +116,7 @@ dp_tree_hierarchy(Oid relid)
 									 .keeps_ancestors = tree->ancestors != NULL,
 									 .id = hierarchy_id,
 									 .parent = hierarchy_parent,
-									 .ancestors = hierarchy_ancestors,
-									 .sql_id = hierarchy_sql_id,
-									 .sql_parent = hierarchy_sql_parent };
+									 .ancestors = hierarchy_ancestors };
 	return &tree->hierarchy;
 }
 
@@ -362,11 +352,38 @@ path_argument(FunctionCallInfo fcinfo, int n)
 	return cache->paths[n];
 }
 
+bool
+dp_tree_word(DpDecl *decl, const char *word, StringInfo sql)
+{
+	const DpTree *tree = dp_tree(decl);
+
+	if (strcmp(word, "id") == 0)
+		sql_id(sql, tree, "t");
+	else if (strcmp(word, "parent") == 0)
+		sql_parent(sql, tree, "t");
+	else if (strcmp(word, "treepath") == 0)
+		sql_treepath(sql, tree, "t");
+	else if (strcmp(word, "order") == 0)
+		sql_order(sql, tree, "t");
+	else if (strcmp(word, "node") == 0)
+	{
+		dp_sql_own_schema(sql);
+		appendStringInfoString(sql, decl->nkeys == 1 ? "to_bson(" : "bson_array(");
+		for (int i = 0; i < decl->nkeys; i++)
+			appendStringInfo(sql, "%st.%s", i > 0 ? ", " : "",
+							 quote_identifier(decl->keys[i].name));
+		appendStringInfoChar(sql, ')');
+	}
+	else
+		return false;
+	return true;
+}
+
 /*
- * Pieces of SQL.
+ * Pieces of SQL, of a row that is known as alias (NULL: none).
  */
-void
-dp_tree_sql_id(StringInfo sql, const DpTree *tree, const char *alias)
+static void
+sql_id(StringInfo sql, const DpTree *tree, const char *alias)
 {
 	if (tree->id_is_key)
 	{
@@ -378,14 +395,14 @@ dp_tree_sql_id(StringInfo sql, const DpTree *tree, const char *alias)
 		sql_field(sql, tree, alias, tree->id_text);
 }
 
-void
-dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *alias)
+static void
+sql_parent(StringInfo sql, const DpTree *tree, const char *alias)
 {
 	sql_field(sql, tree, alias, tree->parent_field);
 }
 
-void
-dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias)
+static void
+sql_treepath(StringInfo sql, const DpTree *tree, const char *alias)
 {
 	appendStringInfoString(sql, "docpatterns.tree_treepath(");
 	if (alias != NULL)
@@ -397,15 +414,15 @@ dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias)
 	appendStringInfoChar(sql, ')');
 }
 
-void
-dp_tree_sql_order(StringInfo sql, const DpTree *tree, const char *alias)
+static void
+sql_order(StringInfo sql, const DpTree *tree, const char *alias)
 {
 	if (tree->order_text != NULL)
 	{
 		sql_field(sql, tree, alias, tree->order_text);
 		appendStringInfoString(sql, ", ");
 	}
-	dp_tree_sql_id(sql, tree, alias);
+	sql_id(sql, tree, alias);
 }
 
 /* (alias.doc -> 'path') */
@@ -464,21 +481,21 @@ dp_tree_expressions(PG_FUNCTION_ARGS)
 	tree = dp_tree_named(fcinfo);
 	initStringInfo(&sql);
 	if (tree->id != NULL)
-		dp_tree_sql_id(&sql, tree, alias);
+		sql_id(&sql, tree, alias);
 	values[0] = PointerGetDatum(cstring_to_text(sql.data));
 	nulls[0] = tree->id == NULL;
 	resetStringInfo(&sql);
-	dp_tree_sql_parent(&sql, tree, alias);
+	sql_parent(&sql, tree, alias);
 	values[1] = PointerGetDatum(cstring_to_text(sql.data));
 	resetStringInfo(&sql);
 	nulls[2] = tree->ancestors == NULL || tree->id == NULL;
 	if (!nulls[2])
-		dp_tree_sql_treepath(&sql, tree, alias);
+		sql_treepath(&sql, tree, alias);
 	values[2] = PointerGetDatum(cstring_to_text(sql.data));
 	resetStringInfo(&sql);
 	nulls[3] = tree->id == NULL;
 	if (!nulls[3])
-		dp_tree_sql_order(&sql, tree, alias);
+		sql_order(&sql, tree, alias);
 	values[3] = PointerGetDatum(cstring_to_text(sql.data));
 	array = construct_md_array(values, nulls, 1, dims, lbs, TEXTOID, -1, false, TYPALIGN_INT);
 	PG_RETURN_ARRAYTYPE_P(array);

@@ -28,8 +28,8 @@
  *	ancestors of a node				with ancestors: its own document; without:
  *									upwards by the id
  *
- * The expressions of these indexes are dp_tree_sql_id(), dp_tree_sql_parent() and
- * dp_tree_sql_treepath(); statements use them to match the indexes.
+ * The expressions of these indexes are words of dp_tree_word(); statements use them to match the
+ * indexes.
  *
  * tree.c reads declarations and documents, forms.c computes forms, trigger.c has
  * the triggers, change.c processes statements, rows.c finds and writes rows,
@@ -150,16 +150,13 @@ extern DpValue *dp_tree_ancestors(const DpTree *tree, struct varlena *doc, int *
 extern struct varlena *dp_tree_treepath(const DpTree *tree, struct varlena *doc);
 
 /*
- * Pieces of SQL: the expressions of the indexes, of a row that is known as
- * alias (NULL: none).  id and parent are of type bson_value, compared with the
+ * Words of templates, for a row that is known as t: the expressions of the
+ * indexes.  id and parent are of type bson_value, compared with the
  * extension's operator =; a root's parent is NULL or a BSON null.  treepath is
  * of type treepath and NULL in documents that were not built; only if
  * tree->ancestors.  order is what siblings are sorted by (a list with the id
- * behind it).
+ * behind it), node the row's key as a bson_value.
  */
-extern void dp_tree_sql_id(StringInfo sql, const DpTree *tree, const char *alias);
-extern void dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *alias);
-extern void dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias);
-extern void dp_tree_sql_order(StringInfo sql, const DpTree *tree, const char *alias);
+extern bool dp_tree_word(DpDecl *decl, const char *word, StringInfo sql);
 
 #endif /* DP_PATTERNS_TREE_TREE_H */
