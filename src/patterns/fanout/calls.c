@@ -16,9 +16,8 @@
 #include "kit/derive/run.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/fanout/fanout.h"
-#include "patterns/fanout/sql.h"
 
 /* A post of a timeline */
 typedef struct Shown
@@ -98,20 +97,8 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 
 	SPI_connect();
-	plan = dp_plan(decl, &t.f->plan_wall);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->bson_value;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT t.doc FROM ");
-		dp_sql_table(&sql, t.f->derivation->target);
-		appendStringInfoString(&sql, " AS t WHERE t._id ");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1");
-		plan = dp_plan_make(decl, &t.f->plan_wall, sql.data, 1, &type);
-	}
+	plan = dp_statement(decl, "SELECT t.doc FROM {relation} AS t WHERE t._id{own =}{$1 bson_value}",
+						t.f->derivation->target);
 	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
 	{
 		dp_fanout_parse(t.f, (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)), &entries,
@@ -122,16 +109,7 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	else
 	{
 		/* without a wall, read the posts of all followed authors */
-		plan = dp_plan(decl, &t.f->plan_read_authors);
-		if (plan == NULL)
-		{
-			StringInfoData sql;
-			Oid type = dp_types()->bson_value;
-
-			initStringInfo(&sql);
-			dp_fanout_sql_authors(&sql, t.f);
-			plan = dp_plan_make(decl, &t.f->plan_read_authors, sql.data, 1, &type);
-		}
+		plan = dp_statement(decl, DP_FANOUT_AUTHORS, t.f->follows);
 		(void) dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 		for (i = 0; i < (int) SPI_processed; i++)
 		{
@@ -204,21 +182,9 @@ static void
 timeline_post(Timeline *t, const DpValue *key)
 {
 	DpDecl *decl = t->f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &t->f->plan_read);
+	SPIPlanPtr plan = dp_statement(decl, "{posts} WHERE {key = $key}");
 	DpKey row;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		dp_sql_key_types(decl, types);
-		initStringInfo(&sql);
-		dp_source_sql_select(&sql, t->f->posts, true);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		plan = dp_plan_make(decl, &t->f->plan_read, sql.data, decl->nkeys, types);
-	}
 	if (!dp_key_of_value(decl, key, &row))
 		return;
 	(void) dp_run(decl, plan, row.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT);
@@ -230,19 +196,10 @@ static void
 timeline_author(Timeline *t, const DpValue *author)
 {
 	DpDecl *decl = t->f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &t->f->plan_read_top);
+	SPIPlanPtr plan = dp_statement(decl, DP_FANOUT_POSTS);
 	Datum values[2];
 
 	CHECK_FOR_INTERRUPTS();
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2] = { dp_types()->bson_value, INT8OID };
-
-		initStringInfo(&sql);
-		dp_fanout_sql_posts(&sql, t->f);
-		plan = dp_plan_make(decl, &t->f->plan_read_top, sql.data, 2, types);
-	}
 	values[0] = PointerGetDatum(dp_value_to_varlena(author));
 	values[1] = Int64GetDatum(t->take);
 	(void) dp_run(decl, plan, values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);

@@ -70,6 +70,7 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 
 const DpPattern dp_fanout_pattern = { .name = "fanout",
 									  .options = options,
+									  .word = dp_fanout_word,
 									  .derive = &methods,
 									  .settle = dp_fanout_settle,
 									  .changes = dp_fanout_follows_changed };

@@ -82,18 +82,6 @@ typedef struct DpFanout
 	DpSortSpec *sort;
 	bool key_is_value; /* the primary key is one bson_value */
 	DpFanoutKey keys[INDEX_MAX_KEYS];
-
-	/* addresses that name statements */
-	char plan_post;
-	char plan_top;
-	char plan_some;
-	char plan_authors;
-	char plan_follows;
-	char plan_everybody;
-	char plan_wall;
-	char plan_read;
-	char plan_read_top;
-	char plan_read_authors;
 } DpFanout;
 
 /* What a statement does to the posts of an author, the same for all walls */
@@ -224,5 +212,19 @@ extern bool dp_fanout_settle(DpDecl *decl, const DpKey *key);
 
 /* DpPattern: processes a statement on a table of followers. */
 extern void dp_fanout_follows_changed(DpChanges *changes);
+
+/*
+ * Statements that are run as the owner and as the reader of a timeline.  Words of templates:
+ * follower and followee of a row of follows, author of a post, posts and the order of walls.
+ */
+extern bool dp_fanout_word(DpDecl *decl, const char *word, StringInfo sql);
+
+/* Document and primary key of the first $2 posts of author $1 */
+#define DP_FANOUT_POSTS                                                                            \
+	"{posts} WHERE {author}{own =}{$1 bson_value} ORDER BY {order} LIMIT {$2 int8}"
+
+/* The authors that reader $1 follows, each once; of the table of follows */
+#define DP_FANOUT_AUTHORS                                                                          \
+	"SELECT DISTINCT {followee} FROM {relation} AS s WHERE {follower}{own =}{$1 bson_value}"
 
 #endif /* DP_PATTERNS_FANOUT_FANOUT_H */

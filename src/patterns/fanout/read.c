@@ -14,9 +14,9 @@
 #include "bson/compare.h"
 #include "bson/path.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "patterns/fanout/fanout.h"
-#include "patterns/fanout/sql.h"
 
 /* Receiver of a statement's rows */
 typedef struct Reading
@@ -39,14 +39,33 @@ static void fanout_sql_order(StringInfo sql, DpFanout *f);
 
 /* ---------------------------------------------------------------- statements */
 
-/* Appends the ORDER BY of posts s, in the order of walls. */
+bool
+dp_fanout_word(DpDecl *decl, const char *word, StringInfo sql)
+{
+	DpFanout *f = dp_fanout(decl);
+
+	if (strcmp(word, "follower") == 0)
+		(void) dp_source_sql_field(sql, followers(f), f->follower);
+	else if (strcmp(word, "followee") == 0)
+		(void) dp_source_sql_field(sql, followers(f), f->followee);
+	else if (strcmp(word, "author") == 0)
+		(void) dp_source_sql_field(sql, f->posts, f->author);
+	else if (strcmp(word, "posts") == 0)
+		dp_source_sql_select(sql, f->posts, true);
+	else if (strcmp(word, "order") == 0)
+		fanout_sql_order(sql, f);
+	else
+		return false;
+	return true;
+}
+
+/* The order of posts s on walls */
 static void
 fanout_sql_order(StringInfo sql, DpFanout *f)
 {
 	DpDecl *decl = f->derivation->decl;
 	int i;
 
-	appendStringInfoString(sql, " ORDER BY ");
 	if (f->order_by != NULL)
 	{
 		Oid output;
@@ -65,33 +84,6 @@ fanout_sql_order(StringInfo sql, DpFanout *f)
 						 quote_identifier(decl->keys[i].name));
 }
 
-void
-dp_fanout_sql_posts(StringInfo sql, DpFanout *f)
-{
-	dp_source_sql_select(sql, f->posts, true);
-	appendStringInfoString(sql, " WHERE ");
-	(void) dp_source_sql_field(sql, f->posts, f->author);
-	appendStringInfoChar(sql, ' ');
-	dp_sql_own_operator(sql, "=");
-	appendStringInfoString(sql, " $1");
-	fanout_sql_order(sql, f);
-	appendStringInfoString(sql, " LIMIT $2");
-}
-
-void
-dp_fanout_sql_authors(StringInfo sql, DpFanout *f)
-{
-	appendStringInfoString(sql, "SELECT DISTINCT ");
-	(void) dp_source_sql_field(sql, followers(f), f->followee);
-	appendStringInfoString(sql, " FROM ");
-	dp_sql_table(sql, f->follows);
-	appendStringInfoString(sql, " AS s WHERE ");
-	(void) dp_source_sql_field(sql, f->followers, f->follower);
-	appendStringInfoChar(sql, ' ');
-	dp_sql_own_operator(sql, "=");
-	appendStringInfoString(sql, " $1");
-}
-
 /* Returns the table of follows. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 static DpSource *
 followers(DpFanout *f)
@@ -102,47 +94,6 @@ followers(DpFanout *f)
 							   f->derivation->decl->name, dp_relation_name(f->derivation->source)),
 						errhint("Call pattern_disable() to end the fan-out.")));
 	return f->followers;
-}
-
-/* Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]". */
-static SPIPlanPtr
-follows_plan(DpFanout *f, const void *id, const DpPath *what, const DpPath *first,
-			 const DpPath *second, const char *limit)
-{
-	DpDecl *decl = f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, id);
-	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
-	StringInfoData sql;
-	int n = 1;
-
-	if (plan != NULL)
-		return plan;
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT ");
-	(void) dp_source_sql_field(&sql, followers(f), what);
-	appendStringInfoString(&sql, " FROM ");
-	dp_sql_table(&sql, f->follows);
-	appendStringInfoString(&sql, " AS s WHERE ");
-	(void) dp_source_sql_field(&sql, f->followers, first);
-	appendStringInfoChar(&sql, ' ');
-	dp_sql_own_operator(&sql, "=");
-	appendStringInfoString(&sql, " $1");
-	if (second != NULL)
-	{
-		appendStringInfoString(&sql, " AND ");
-		(void) dp_source_sql_field(&sql, f->followers, second);
-		appendStringInfoChar(&sql, ' ');
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $2");
-		n = 2;
-	}
-	if (limit != NULL)
-	{
-		appendStringInfo(&sql, " LIMIT %s", limit);
-		if (limit[0] == '$')
-			types[n++] = INT8OID;
-	}
-	return dp_plan_make(decl, id, sql.data, n, types);
 }
 
 static void
@@ -197,19 +148,10 @@ void
 dp_fanout_top(DpFanout *f, const DpValue *author, bool latest, DpFanoutEntries *entries)
 {
 	DpDecl *decl = f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &f->plan_top);
+	SPIPlanPtr plan = dp_statement(decl, "{as owner}" DP_FANOUT_POSTS);
 	ParamListInfo params = dp_source_params(2);
 	Reading reading = { .f = f, .context = CurrentMemoryContext, .entries = entries };
 
-	if (plan == NULL)
-	{
-		Oid types[2] = { dp_types()->bson_value, INT8OID };
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		dp_fanout_sql_posts(&sql, f);
-		plan = dp_plan_make(decl, &f->plan_top, sql.data, 2, types);
-	}
 	dp_source_param(params, 0, dp_types()->bson_value, author);
 	param_int(params, 1, f->keep);
 	(void) dp_source_each(f->posts, decl, plan, params, latest, false, visit_post, &reading);
@@ -219,29 +161,17 @@ bool
 dp_fanout_post(DpFanout *f, const DpValue *key, DpFanoutEntry *entry)
 {
 	DpDecl *decl = f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &f->plan_post);
+	SPIPlanPtr plan = dp_statement(decl, "{as owner}{posts} WHERE {key = $key}");
 	ParamListInfo params = dp_source_params(decl->nkeys);
-	Oid types[INDEX_MAX_KEYS];
 	DpKey row;
 	Reading reading = { .f = f, .context = CurrentMemoryContext, .entry = entry };
 	int i;
 
-	dp_sql_key_types(decl, types);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		dp_source_sql_select(&sql, f->posts, true);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		plan = dp_plan_make(decl, &f->plan_post, sql.data, decl->nkeys, types);
-	}
 	if (!dp_key_of_value(decl, key, &row))
 		return false;
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		params->params[i].ptype = types[i];
+		params->params[i].ptype = decl->keys[i].type;
 		params->params[i].value = row.values[i];
 		params->params[i].isnull = false;
 	}
@@ -270,10 +200,20 @@ visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
+/* The first $2 readers that follow author $1, once for each row. */
+static SPIPlanPtr
+followers_plan(DpFanout *f)
+{
+	return dp_statement(f->derivation->decl,
+						"SELECT {follower} FROM {relation} AS s"
+						" WHERE {followee}{own =}{$1 bson_value} LIMIT {$2 int8}",
+						f->follows);
+}
+
 int64
 dp_fanout_followers(DpFanout *f, const DpValue *author, int64 limit, DpFanoutVisit visit, void *arg)
 {
-	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	SPIPlanPtr plan = followers_plan(f);
 	ParamListInfo params = dp_source_params(2);
 	Reading reading = { .f = f, .visit = visit, .arg = arg };
 
@@ -286,7 +226,7 @@ dp_fanout_followers(DpFanout *f, const DpValue *author, int64 limit, DpFanoutVis
 int64
 dp_fanout_count(DpFanout *f, const DpValue *author, int64 limit, bool latest)
 {
-	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	SPIPlanPtr plan = followers_plan(f);
 	ParamListInfo params = dp_source_params(2);
 
 	dp_source_param(params, 0, dp_types()->bson_value, author);
@@ -298,7 +238,11 @@ dp_fanout_count(DpFanout *f, const DpValue *author, int64 limit, bool latest)
 bool
 dp_fanout_follows(DpFanout *f, const DpValue *reader, const DpValue *author)
 {
-	SPIPlanPtr plan = follows_plan(f, &f->plan_follows, f->follower, f->follower, f->followee, "1");
+	SPIPlanPtr plan = dp_statement(f->derivation->decl,
+								   "SELECT {follower} FROM {relation} AS s"
+								   " WHERE {follower}{own =}{$1 bson_value}"
+								   " AND {followee}{own =}{$2 bson_value} LIMIT 1",
+								   f->follows);
 	ParamListInfo params = dp_source_params(2);
 
 	dp_source_param(params, 0, dp_types()->bson_value, reader);
@@ -328,19 +272,10 @@ static List *
 authors_of(DpFanout *f, const DpValue *reader, bool latest)
 {
 	DpDecl *decl = f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &f->plan_authors);
+	SPIPlanPtr plan = dp_statement(decl, "{as owner}" DP_FANOUT_AUTHORS, f->follows);
 	ParamListInfo params = dp_source_params(1);
 	Reading reading = { .f = f, .context = CurrentMemoryContext };
 
-	if (plan == NULL)
-	{
-		Oid type = dp_types()->bson_value;
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		dp_fanout_sql_authors(&sql, f);
-		plan = dp_plan_make(decl, &f->plan_authors, sql.data, 1, &type);
-	}
 	dp_source_param(params, 0, dp_types()->bson_value, reader);
 	(void) dp_source_each(followers(f), decl, plan, params, latest, false, keep_value, &reading);
 	return reading.values;
@@ -356,21 +291,10 @@ void
 dp_fanout_readers(DpFanout *f, DpFanoutVisit visit, void *arg)
 {
 	DpDecl *decl = f->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &f->plan_everybody);
+	SPIPlanPtr plan =
+		dp_statement(decl, "SELECT DISTINCT {follower} FROM {relation} AS s", f->follows);
 	Reading reading = { .f = f, .visit = visit, .arg = arg };
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT DISTINCT ");
-		(void) dp_source_sql_field(&sql, followers(f), f->follower);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, f->follows);
-		appendStringInfoString(&sql, " AS s");
-		plan = dp_plan_make(decl, &f->plan_everybody, sql.data, 0, NULL);
-	}
 	(void) dp_source_each(f->followers, decl, plan, NULL, true, false, visit_value, &reading);
 }
 
