@@ -26,7 +26,7 @@
 #include "kit/rows/lookup.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 
 /* Facts about a queue's table, cached between statements */
 typedef struct QueueTable
@@ -55,25 +55,11 @@ typedef struct QueueTable
 struct DpQueue
 {
 	DpDecl *decl;
-	int option; /* in dp_pair_options: distinguishes plans of several queues */
+	bool gone; /* a list of deleted rows: "gone_pair" */
 	QueueTable table;
 	DpWriter *writer;       /* NULL until an entry is inserted */
 	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
 };
-
-/* The statements, for each option */
-typedef struct QueuePlans
-{
-	char take_key;
-	char take;
-	char holds;
-	char empty;
-	char clear;
-	char forget;
-	char forget_key;
-} QueuePlans;
-
-static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = { { 0 } };
 
 static QueueTable tables_known[TABLES_KNOWN];
 static int next_known = 0;
@@ -81,7 +67,6 @@ static int next_known = 0;
 static void table_find(DpDecl *decl, const char *pair, QueueTable *table);
 static void table_read(Oid table, QueueTable *known);
 static bool is_guard(const Trigger *trigger);
-static SPIPlanPtr plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first);
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context);
 static DpQueued *entry_of(List *taken, struct varlena *key);
@@ -94,14 +79,9 @@ dp_queue_open(DpDecl *decl, const char *option)
 {
 	DpQueue *queue = palloc0(sizeof(DpQueue));
 	char *pair = dp_decl_text(decl, option);
-	int i;
 
-	for (i = 0; i < DP_PAIR_OPTIONS; i++)
-	{
-		if (strcmp(dp_pair_options[i], option) == 0)
-			queue->option = i;
-	}
 	queue->decl = decl;
+	queue->gone = strcmp(option, "gone_pair") == 0;
 	if (pair == NULL || strlen(pair) >= sizeof(queue->table.pair))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
@@ -150,7 +130,7 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	nulls[table->queued_at - 1] = false;
 	dp_writer_insert_row(queue->writer, values, nulls);
-	if (id % FORGET_EVERY == 0 && strcmp(dp_pair_options[queue->option], "gone_pair") == 0)
+	if (id % FORGET_EVERY == 0 && queue->gone)
 		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
 	pfree(values);
 	pfree(nulls);
@@ -184,7 +164,7 @@ dp_queue_clear(DpQueue *queue)
 	SPIPlanPtr plan;
 
 	SPI_connect();
-	plan = plan_of(queue, &plan_ids[queue->option].clear, "DELETE FROM %s AS q", 0, InvalidOid);
+	plan = dp_statement(queue->decl, "DELETE FROM {relation} AS q", queue->table.table);
 	(void) dp_run_marked(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
 						 SPI_OK_DELETE, queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	SPI_finish();
@@ -198,22 +178,10 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	bool found;
 
 	SPI_connect();
-	plan = dp_plan(queue->decl, &plan_ids[queue->option].holds);
-	if (plan == NULL)
-	{
-		Oid types[2] = { dp_types()->bson_value, dp_types()->bson };
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT FROM ");
-		dp_sql_table(&sql, queue->table.table);
-		appendStringInfoString(&sql, " AS q WHERE q.key ");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $1 AND q.delta ");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $2 LIMIT 1");
-		plan = dp_plan_make(queue->decl, &plan_ids[queue->option].holds, sql.data, 2, types);
-	}
+	plan = dp_statement(queue->decl,
+						"SELECT FROM {relation} AS q WHERE q.key{own =}{$1 bson_value}"
+						" AND q.delta{own =}{$2 bson} LIMIT 1",
+						queue->table.table);
 	found = dp_run(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT) > 0;
 	SPI_finish();
 	return found;
@@ -235,23 +203,25 @@ queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 		!ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
 		return;
 	SPI_connect();
-	plan = plan_of(
-		queue, &plan_ids[queue->option].forget,
-		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.id LIMIT $1) AS first "
-		"WHERE q.id OPERATOR(pg_catalog.=) first.id "
-		"AND q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')",
-		1, INT8OID);
+	plan = dp_statement(
+		queue->decl,
+		"DELETE FROM {relation} AS q USING"
+		" (SELECT t.id FROM {relation} AS t ORDER BY t.id LIMIT {$1 int8}) AS first"
+		" WHERE q.id OPERATOR(pg_catalog.=) first.id AND q.queued_at OPERATOR(pg_catalog.<)"
+		" (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')",
+		queue->table.table, queue->table.table);
 	(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	if (key != NULL)
 	{
 		values[0] = Int64GetDatum(10000);
 		values[1] = PointerGetDatum(dp_value_to_varlena(key));
-		plan = plan_of(
-			queue, &plan_ids[queue->option].forget_key,
-			"DELETE FROM %1$s AS q WHERE q.key %2$s $2 AND q.id OPERATOR(pg_catalog.<=) "
-			"(SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET $1)",
-			2, INT8OID);
+		plan = dp_statement(
+			queue->decl,
+			"DELETE FROM {relation} AS q WHERE q.key{own =}{$2 bson_value}"
+			" AND q.id OPERATOR(pg_catalog.<=) (SELECT t.id FROM {relation} AS t"
+			" WHERE t.key{own =}$2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET {$1 int8})",
+			queue->table.table, queue->table.table);
 		(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 							 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	}
@@ -266,6 +236,11 @@ typedef struct Entry
 	struct varlena *delta;
 } Entry;
 
+#define TAKE(where)                                                                                \
+	"DELETE FROM {relation} AS q USING (SELECT t.id FROM {relation} AS t" where                    \
+	" ORDER BY t.key, t.id LIMIT {$1 int8} FOR UPDATE SKIP LOCKED) AS found"                       \
+	" WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta"
+
 /*
  * Dequeues entries and adds them to the list, which stays sorted by key.  Called inside
  * SPI_connect(); results go to the context.
@@ -275,12 +250,6 @@ typedef struct Entry
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context)
 {
-	static const char *const take_sql =
-		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.key, t.id LIMIT $1 FOR UPDATE SKIP LOCKED) AS found "
-		"WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta";
-	static const char *const take_key_sql =
-		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key, t.id LIMIT $1 FOR UPDATE SKIP LOCKED) AS found "
-		"WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta";
 	SPIPlanPtr plan;
 	Datum values[2];
 	Entry *entries;
@@ -290,12 +259,10 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 
 	values[0] = Int64GetDatum(most);
 	if (key != NULL)
-	{
 		values[1] = PointerGetDatum(dp_value_to_varlena(key));
-		plan = plan_of(queue, &plan_ids[queue->option].take_key, take_key_sql, 2, INT8OID);
-	}
-	else
-		plan = plan_of(queue, &plan_ids[queue->option].take, take_sql, 1, INT8OID);
+	plan = dp_statement(queue->decl,
+						key != NULL ? TAKE(" WHERE t.key{own =}{$2 bson_value}") : TAKE(""),
+						queue->table.table, queue->table.table);
 	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
 					  SPI_OK_DELETE_RETURNING, queue->table.table, queue->decl->name,
 					  DP_MARK_INTERNAL);
@@ -379,29 +346,6 @@ entry_compare(const void *a, const void *b)
 	if (cmp != 0)
 		return cmp;
 	return left->id < right->id ? -1 : left->id > right->id;
-}
-
-/*
- * A statement on the queue; %1$s is its table, %2$s the equality of keys.  The first parameter has
- * the type, a second one is a key.
- */
-static SPIPlanPtr
-plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first)
-{
-	SPIPlanPtr plan = dp_plan(queue->decl, id);
-	Oid types[2];
-	StringInfoData table;
-	StringInfoData equal;
-
-	if (plan != NULL)
-		return plan;
-	types[0] = first;
-	types[1] = dp_types()->bson_value;
-	initStringInfo(&table);
-	initStringInfo(&equal);
-	dp_sql_table(&table, queue->table.table);
-	dp_sql_own_operator(&equal, "=");
-	return dp_plan_make(queue->decl, id, psprintf(format, table.data, equal.data), nargs, types);
 }
 
 /*
