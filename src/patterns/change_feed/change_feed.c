@@ -40,6 +40,7 @@
 #include "kit/rows/table.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "patterns/change_feed/change_feed.h"
@@ -93,8 +94,6 @@ static DpStates writers = { .outlives = true };
 static Oid truncated_relid = InvalidOid;
 static CommandId truncated_command;
 static TimestampTz truncated_statement;
-
-static const char plan_renumber;
 
 static void feed_row(DpChangeFeed *f, TriggerData *trigdata);
 static void feed_truncate(DpChangeFeed *f, TriggerData *trigdata);
@@ -582,31 +581,17 @@ renumber(DpChangeFeed *f, const Change *change, int64 since)
 	Datum values[5];
 
 	SPI_connect();
-	plan = dp_plan(f->decl, &plan_renumber);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[5] = { INT8OID, INT8OID, INT8OID, dp_types()->bson_value, REGCLASSOID };
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "WITH removed AS (DELETE FROM ");
-		dp_sql_table(&sql, f->side);
-		appendStringInfoString(
-			&sql,
-			" WHERE number OPERATOR(pg_catalog.>=) $1 AND transaction OPERATOR(pg_catalog.=) $2"
-			" AND command OPERATOR(pg_catalog.>) $3 AND key ");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(
-			&sql,
-			" $4 RETURNING number, transaction, command, at, operation, key, document, paths) INSERT INTO ");
-		dp_sql_table(&sql, f->side);
-		appendStringInfoString(
-			&sql,
-			" (number, transaction, command, at, operation, key, document, paths) "
-			"SELECT pg_catalog.nextval($5), q.transaction, q.command, q.at, q.operation, q.key, q.document, q.paths "
-			"FROM (SELECT * FROM removed ORDER BY number) AS q");
-		plan = dp_plan_make(f->decl, &plan_renumber, sql.data, 5, types);
-	}
+	plan = dp_statement(
+		f->decl,
+		"WITH removed AS (DELETE FROM {relation} WHERE number OPERATOR(pg_catalog.>=) {$1 int8}"
+		" AND transaction OPERATOR(pg_catalog.=) {$2 int8}"
+		" AND command OPERATOR(pg_catalog.>) {$3 int8} AND key{own =}{$4 bson_value}"
+		" RETURNING number, transaction, command, at, operation, key, document, paths)"
+		" INSERT INTO {relation}"
+		" (number, transaction, command, at, operation, key, document, paths)"
+		" SELECT pg_catalog.nextval({$5 regclass}), q.transaction, q.command, q.at, q.operation,"
+		" q.key, q.document, q.paths FROM (SELECT * FROM removed ORDER BY number) AS q",
+		f->side, f->side);
 	values[0] = Int64GetDatum(since);
 	values[1] = Int64GetDatum((int64) U64FromFullTransactionId(GetTopFullTransactionId()));
 	values[2] = Int64GetDatum((int64) change->command);

@@ -27,20 +27,16 @@
 
 #include "kit/locks.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/change_feed/change_feed.h"
 
 #define PATTERN "change_feed"
-
-static const char plan_read, plan_first, plan_purge, plan_mark, plan_last, plan_until;
 
 static DpChangeFeed *feed_argument(FunctionCallInfo fcinfo, int name, bool owner);
 static int64 feed_limit(DpChangeFeed *f);
 static void make_durable(void);
 static int64 sequence_last(DpChangeFeed *f);
 static int64 feed_purged(DpChangeFeed *f);
-static SPIPlanPtr feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after,
-							int nargs, Oid *types);
 
 /*
  * change_feed_read(rel, after bigint, take int, name) -> rows (position,
@@ -52,7 +48,6 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpChangeFeed *f = feed_argument(fcinfo, 3, false);
-	Oid types[] = { INT8OID, INT8OID, INT8OID };
 	int64 after = PG_ARGISNULL(1) ? PG_INT64_MIN : PG_GETARG_INT64(1);
 	int32 take = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
 	Datum values[3];
@@ -85,11 +80,13 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum((int64) take);
 	n = dp_run(
 		f->decl,
-		feed_plan(f, &plan_read,
-				  "SELECT number, operation, key, document, paths, at, transaction FROM",
-				  " WHERE number OPERATOR(pg_catalog.>) $1 AND number OPERATOR(pg_catalog.<) $2"
-				  " AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number LIMIT $3",
-				  3, types),
+		dp_statement(
+			f->decl,
+			"SELECT number, operation, key, document, paths, at, transaction FROM {relation}"
+			" WHERE number OPERATOR(pg_catalog.>) {$1 int8}"
+			" AND number OPERATOR(pg_catalog.<) {$2 int8}"
+			" AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number LIMIT {$3 int8}",
+			dp_change_feed_table(f)),
 		values, PG_ARGISNULL(2) ? "  n" : NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	if (n > 0)
 		make_durable();
@@ -143,8 +140,6 @@ Datum
 dp_change_feed_purge(PG_FUNCTION_ARGS)
 {
 	DpChangeFeed *f = feed_argument(fcinfo, 3, true);
-	Oid interval = INTERVALOID;
-	Oid int8s[] = { INT8OID };
 	DpActor self;
 	int64 until;
 	int64 n;
@@ -165,14 +160,13 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 	{
 		/* up to the first change that is not old: all smaller numbers are removed */
 		value = PG_GETARG_DATUM(2);
-		dp_run(
-			f->decl,
-			feed_plan(
-				f, &plan_until, "SELECT number FROM",
-				" WHERE at OPERATOR(pg_catalog.>=) (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) $1)"
-				" AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number",
-				1, &interval),
-			&value, NULL, 0, 1, SPI_OK_SELECT);
+		dp_run(f->decl,
+			   dp_statement(f->decl,
+							"SELECT number FROM {relation} WHERE at OPERATOR(pg_catalog.>=)"
+							" (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) {$1 interval})"
+							" AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number",
+							dp_change_feed_table(f)),
+			   &value, NULL, 0, 1, SPI_OK_SELECT);
 		if (SPI_processed > 0)
 			until = Min(until, DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 														   SPI_tuptable->tupdesc, 1, &isnull)) -
@@ -181,13 +175,13 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 
 	/* the last one is kept, to mark the purged position */
 	value = Int64GetDatum(until);
-	dp_run(
-		f->decl,
-		feed_plan(
-			f, &plan_last, "SELECT pg_catalog.max(number) FROM",
-			" WHERE number OPERATOR(pg_catalog.<=) $1 AND operation OPERATOR(pg_catalog.<>) 'purged'",
-			1, int8s),
-		&value, NULL, 0, 1, SPI_OK_SELECT);
+	dp_run(f->decl,
+		   dp_statement(f->decl,
+						"SELECT pg_catalog.max(number) FROM {relation}"
+						" WHERE number OPERATOR(pg_catalog.<=) {$1 int8}"
+						" AND operation OPERATOR(pg_catalog.<>) 'purged'",
+						dp_change_feed_table(f)),
+		   &value, NULL, 0, 1, SPI_OK_SELECT);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	if (isnull)
 		n = 0;
@@ -195,10 +189,10 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 	{
 		n = (int64) dp_run_marked(
 			f->decl,
-			feed_plan(f, &plan_purge, "DELETE FROM",
-					  " WHERE number OPERATOR(pg_catalog.<) $1"
-					  " RETURNING (operation OPERATOR(pg_catalog.=) 'purged')::pg_catalog.int4",
-					  1, int8s),
+			dp_statement(f->decl,
+						 "DELETE FROM {relation} WHERE number OPERATOR(pg_catalog.<) {$1 int8}"
+						 " RETURNING (operation OPERATOR(pg_catalog.=) 'purged')::pg_catalog.int4",
+						 dp_change_feed_table(f)),
 			&value, NULL, 0, SPI_OK_DELETE_RETURNING, f->side, NULL, DP_MARK_INTERNAL);
 		if (n > 0)
 		{
@@ -212,10 +206,11 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 		}
 		n += (int64) dp_run_marked(
 			f->decl,
-			feed_plan(f, &plan_mark, "UPDATE",
-					  " SET operation = 'purged', document = NULL, key = NULL, paths = NULL"
-					  " WHERE number OPERATOR(pg_catalog.=) $1",
-					  1, int8s),
+			dp_statement(f->decl,
+						 "UPDATE {relation}"
+						 " SET operation = 'purged', document = NULL, key = NULL, paths = NULL"
+						 " WHERE number OPERATOR(pg_catalog.=) {$1 int8}",
+						 dp_change_feed_table(f)),
 			&value, NULL, 0, SPI_OK_UPDATE, f->side, NULL, DP_MARK_INTERNAL);
 	}
 	SPI_finish();
@@ -288,31 +283,16 @@ feed_purged(DpChangeFeed *f)
 {
 	bool isnull;
 
-	if (dp_run(f->decl,
-			   feed_plan(f, &plan_first,
-						 "SELECT number, operation OPERATOR(pg_catalog.=) 'purged' FROM",
-						 " ORDER BY number", 0, NULL),
-			   NULL, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0 ||
+	if (dp_run(
+			f->decl,
+			dp_statement(f->decl,
+						 "SELECT number, operation OPERATOR(pg_catalog.=) 'purged' FROM {relation}"
+						 " ORDER BY number",
+						 dp_change_feed_table(f)),
+			NULL, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0 ||
 		!DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull)))
 		return PG_INT64_MIN;
 	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-}
-
-/* Runs a statement on the table of changes: "before table after". */
-static SPIPlanPtr
-feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after, int nargs,
-		  Oid *types)
-{
-	SPIPlanPtr plan = dp_plan(f->decl, id);
-	StringInfoData sql;
-
-	if (plan != NULL)
-		return plan;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s ", before);
-	dp_sql_table(&sql, dp_change_feed_table(f));
-	appendStringInfoString(&sql, after);
-	return dp_plan_make(f->decl, id, sql.data, nargs, types);
 }
 
 /*
