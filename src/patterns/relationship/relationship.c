@@ -40,16 +40,14 @@
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/statement.h"
-#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "patterns/relationship/relationship.h"
 
 /* Collections of row triggers: ids are their addresses */
 static const char noted_edges; /* [pair, side, to, from, sign] */
 static const char noted_rows;  /* [pair, side, key]: new rows, to which older rows may refer */
-
-static const char plan_namers[2], plan_truncated[2], plan_row[2];
 
 /* Places of rows that are not there */
 #define ABSENT_PLACES 256
@@ -334,26 +332,14 @@ struct varlena *
 dp_relationship_row(DpRelationship *r, int side, const DpValue *id)
 {
 	DpRelationshipSide *s = &r->sides[side];
-	SPIPlanPtr plan = dp_plan(r->decl, &plan_row[side]);
+	SPIPlanPtr plan;
 	MemoryContext context = CurrentMemoryContext;
 	struct varlena *doc = NULL;
 	DpKey key;
 
 	if (!dp_key_of_value(s->table, id, &key))
 		return NULL;
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(s->table->doc_column));
-		dp_sql_table(&sql, s->relid);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, s->table, 1);
-		dp_sql_key_types(s->table, types);
-		plan = dp_plan_make(r->decl, &plan_row[side], sql.data, 1, types);
-	}
+	plan = dp_statement(s->table, "SELECT {doc} FROM {table} WHERE {key = $key}");
 	if (dp_run(r->decl, plan, key.values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
 	{
 		bool isnull;
@@ -828,28 +814,15 @@ namers(DpRelationship *r, int side, const DpValue *key, DpRelationshipEdge **edg
 	   int *cap)
 {
 	DpRelationshipSide *other = &r->sides[1 - side];
-	SPIPlanPtr plan = dp_plan(r->decl, &plan_namers[side]);
+	SPIPlanPtr plan = dp_statement(
+		other->table,
+		"SELECT {own}to_bson({t.key}) FROM {table} AS t WHERE t.{doc}{own @@}{$1 bson}");
 	MemoryContext context = CurrentMemoryContext;
 	DpBuilder b;
 	StringInfoData path;
 	Datum filter;
 	int i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->bson;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT ");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "to_bson(t.%s) FROM ", quote_identifier(other->table->keys[0].name));
-		dp_sql_table(&sql, other->relid);
-		appendStringInfo(&sql, " AS t WHERE t.%s", quote_identifier(other->table->doc_column));
-		dp_sql_own_operator(&sql, "@@");
-		appendStringInfoString(&sql, "$1");
-		plan = dp_plan_make(r->decl, &plan_namers[side], sql.data, 1, &type);
-	}
 	initStringInfo(&path);
 	for (i = 0; i < other->field->nsteps; i++)
 		appendStringInfo(&path, "%s%s", i > 0 ? "." : "", other->field->steps[i].name);
@@ -870,35 +843,19 @@ truncated(DpRelationship *r, int side)
 {
 	DpRelationshipSide *s = &r->sides[side];
 	DpRelationshipSide *other = &r->sides[1 - side];
-	SPIPlanPtr plan = dp_plan(r->decl, &plan_truncated[side]);
+	SPIPlanPtr plan =
+		dp_statement(other->table,
+					 "SELECT DISTINCT v.id, {own}to_bson({t.key}) FROM {table} AS t"
+					 " CROSS JOIN LATERAL docpatterns._relationship_ids(t.{doc}, {text}) AS v (id)"
+					 " WHERE NOT EXISTS (SELECT FROM {relation} AS o"
+					 " WHERE {own}to_bson(o.{name}){own =}v.id)",
+					 dp_decl_text(r->decl, side == 0 ? "other_field" : "field"), s->relid,
+					 s->table->keys[0].name);
 	MemoryContext context = CurrentMemoryContext;
 	DpRelationshipEdge *edges = NULL;
 	int n = 0;
 	int cap = 0;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT DISTINCT v.id, ");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "to_bson(t.%s) FROM ", quote_identifier(other->table->keys[0].name));
-		dp_sql_table(&sql, other->relid);
-		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
-		appendStringInfo(
-			&sql,
-			"docpatterns._relationship_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
-			quote_identifier(other->table->doc_column),
-			quote_literal_cstr(dp_decl_text(r->decl, side == 0 ? "other_field" : "field")));
-		dp_sql_table(&sql, s->relid);
-		appendStringInfoString(&sql, " AS o WHERE ");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "to_bson(o.%s)", quote_identifier(s->table->keys[0].name));
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "v.id)");
-		plan = dp_plan_make(r->decl, &plan_truncated[side], sql.data, 0, NULL);
-	}
 	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side,
 					DP_EDGE_DELETED, NULL, &edges, &n, &cap, context);
 	if (n > 0)
