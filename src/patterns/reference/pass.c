@@ -27,10 +27,8 @@
 #include "kit/adopt.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/reference/reference.h"
-
-static const char plan_arrays, plan_all;
 
 /* A row that may have to be written */
 typedef struct FoundRow
@@ -177,21 +175,11 @@ dp_ref_truncated(DpReference *ref)
 {
 	DpRefRun *all = dp_ref_run_make();
 	DpRefRun *removed = dp_ref_run_make();
-	SPIPlanPtr plan = dp_plan(ref->decl, &plan_all);
+	SPIPlanPtr plan = dp_statement(ref->decl, "SELECT {doc} FROM {table} WHERE {doc} IS NOT NULL");
 	Portal portal;
 	DpActor self;
 	int i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->decl->doc_column));
-		dp_sql_table(&sql, ref->decl->target);
-		appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(ref->decl->doc_column));
-		plan = dp_plan_make(ref->decl, &plan_all, sql.data, 0, NULL);
-	}
 	dp_owner_begin(ref->decl->owner, &self);
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
@@ -330,39 +318,25 @@ pass_find(Pass *p)
 		qsort_arg(p->rows, p->n, sizeof(FoundRow), row_compare, p);
 }
 
+/* As it is written in the index */
+#define HASHES                                                                                     \
+	"docpatterns.reference_array_hashes({doc}, {text field}::pg_catalog.text,"                     \
+	" {text id_field}::pg_catalog.text)"
+
 /* Add the rows that name an id inside of arrays. */
 static void
 pass_find_arrays(Pass *p, const DpRefPart *part)
 {
 	DpDecl *decl = part->ref->decl;
 	DpRefRun *run = part->run;
-	SPIPlanPtr plan = dp_plan(decl, &plan_arrays);
-	Oid type = INT8ARRAYOID;
+	SPIPlanPtr plan =
+		dp_statement(decl, "SELECT tableoid, ctid FROM {table} WHERE " HASHES
+						   " OPERATOR(pg_catalog.&&) {$1 int8[]} AND " HASHES " IS NOT NULL");
 	Datum *hashes;
 	Datum array;
 	uint64 rows;
 	uint64 row;
 	int i;
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		StringInfoData call;
-
-		/* as it is written in the index */
-		initStringInfo(&call);
-		appendStringInfo(
-			&call,
-			"docpatterns.reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
-			quote_identifier(decl->doc_column), quote_literal_cstr(dp_decl_text(decl, "field")),
-			quote_literal_cstr(dp_decl_text(decl, "id_field")));
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT tableoid, ctid FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " WHERE %s OPERATOR(pg_catalog.&&) $1 AND %s IS NOT NULL", call.data,
-						 call.data);
-		plan = dp_plan_make(decl, &plan_arrays, sql.data, 1, &type);
-	}
 
 	hashes = palloc(sizeof(Datum) * Max(run->n, 1));
 	for (i = 0; i < run->n; i++)
