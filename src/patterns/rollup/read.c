@@ -24,6 +24,7 @@
 #include "kit/derive/run.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "patterns/rollup/rollup.h"
 
@@ -186,29 +187,17 @@ read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 static bool
 read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key)
 {
-	DpDecl *decl = r->derivation->decl;
-	SPIPlanPtr plan = dp_plan(decl, &r->plan_lower);
+	SPIPlanPtr plan = dp_statement(r->derivation->decl,
+								   "SELECT t.doc FROM {relation} AS t"
+								   " WHERE t._id{own >=}{$1 bson_value}"
+								   " AND t._id{own <}{$2 bson_value}",
+								   r->derivation->target);
 	ParamListInfo params = dp_source_params(2);
 	Visit visit = { .r = r, .g = g, .run = run, .whole = true };
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	DpIter iter;
 	int i;
-	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT t.doc FROM ");
-		dp_sql_table(&sql, r->derivation->target);
-		appendStringInfoString(&sql, " AS t WHERE t._id ");
-		dp_sql_own_operator(&sql, ">=");
-		appendStringInfoString(&sql, " $1 AND t._id ");
-		dp_sql_own_operator(&sql, "<");
-		appendStringInfoString(&sql, " $2");
-		plan = dp_plan_make(decl, &r->plan_lower, sql.data, 2, types);
-	}
 	dp_iter_init_value(&iter, &key->group);
 	for (i = 0; i < r->ngroups; i++)
 		(void) dp_iter_next_value(&iter, &groups[i]);
@@ -221,7 +210,7 @@ read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key
 		dp_rollup_key_build(r, &b, r->levels[key->level].below, i == 0 ? key->start : key->next,
 							groups);
 		bound = dp_builder_view(&b, DP_TYPE_DOCUMENT);
-		dp_source_param(params, i, types[i], &bound);
+		dp_source_param(params, i, dp_types()->bson_value, &bound);
 		dp_builder_free(&b);
 	}
 	(void) dp_rollup_each(r, plan, params, false, visit_stored, &visit);

@@ -76,7 +76,6 @@ typedef struct DpRollup
 	/* addresses that name statements */
 	char plan_one;
 	char plan_rows;
-	char plan_lower;
 	char plan_all;
 	char plan_node;
 } DpRollup;
