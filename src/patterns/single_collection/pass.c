@@ -24,10 +24,9 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "patterns/single_collection/single_collection.h"
-
-static const char plan_naming, plan_missing;
 
 /* Rows that name something */
 typedef struct Naming
@@ -60,7 +59,7 @@ static bool follow(const DpValue *element, DpValue *replacement, void *arg);
 static DpValue
 key_moved(const DpSingle *s, const DpValue *identity, const DpSingleRemoved *removed);
 static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
-static void single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
+static void single_sql_identity(StringInfo sql, DpSingle *s);
 
 /* Locks the row with that identity against deletion. */
 void
@@ -158,47 +157,16 @@ static uint64
 naming_run(DpSingle *s, const DpSingleRemoved *removed, int n, long most)
 {
 	DpDecl *decl = s->decl;
-	SPIPlanPtr plan = dp_plan(decl, &plan_naming);
+	SPIPlanPtr plan = dp_statement(
+		decl,
+		s->key_field != NULL
+			? "SELECT t.tableoid, t.ctid FROM ROWS FROM (pg_catalog.unnest({$1 bson_value[]}),"
+			  " pg_catalog.unnest({$2 bson_value[]})) AS r (low, high) JOIN {table} AS t"
+			  " ON {identity}{own >=}r.low AND {identity}{own <}r.high ORDER BY {t.key}"
+			: "SELECT t.tableoid, t.ctid FROM {table} AS t WHERE t.{doc}{own @@}{$1 bson}"
+			  " ORDER BY {t.key}");
 	Datum values[2];
 	int i;
-
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT t.tableoid, t.ctid FROM ");
-		if (s->key_field != NULL)
-		{
-			appendStringInfoString(
-				&sql,
-				"ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r (low, high) JOIN ");
-			dp_sql_table(&sql, decl->target);
-			appendStringInfoString(&sql, " AS t ON ");
-			single_sql_identity(&sql, s, "t");
-			dp_sql_own_operator(&sql, ">=");
-			appendStringInfoString(&sql, "r.low AND ");
-			single_sql_identity(&sql, s, "t");
-			dp_sql_own_operator(&sql, "<");
-			appendStringInfoString(&sql, "r.high");
-			types[0] = types[1] = dp_types()->bson_value_array;
-		}
-		else
-		{
-			dp_sql_table(&sql, decl->target);
-			appendStringInfo(&sql, " AS t WHERE t.%s", quote_identifier(decl->doc_column));
-			dp_sql_own_operator(&sql, "@@");
-			appendStringInfoString(&sql, "$1");
-			types[0] = dp_types()->bson;
-		}
-		appendStringInfoString(&sql, " ORDER BY ");
-		for (i = 0; i < decl->nkeys; i++)
-			appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "",
-							 quote_identifier(decl->keys[i].name));
-		plan = dp_plan_make(decl, &plan_naming, sql.data, s->key_field != NULL ? 2 : 1, types);
-		pfree(sql.data);
-	}
 
 	if (s->key_field != NULL)
 	{
@@ -517,7 +485,7 @@ int64
 dp_single_forget_missing(DpSingle *s)
 {
 	DpDecl *decl = s->decl;
-	SPIPlanPtr plan = dp_plan(decl, &plan_missing);
+	SPIPlanPtr plan;
 	Datum values[2];
 	DpSingleRemoved *removed;
 	MemoryContext context = CurrentMemoryContext;
@@ -526,27 +494,12 @@ dp_single_forget_missing(DpSingle *s)
 
 	if (s->on_delete == DP_SINGLE_KEEP)
 		return 0;
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2] = { REGCLASSOID, TEXTOID };
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT DISTINCT p.id FROM ");
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
-		appendStringInfo(
-			&sql,
-			"docpatterns._single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
-			"WHERE NOT EXISTS (SELECT FROM ",
-			quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " AS o WHERE ");
-		single_sql_identity(&sql, s, "o");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "p.id)");
-		plan = dp_plan_make(decl, &plan_missing, sql.data, 2, types);
-	}
+	plan =
+		dp_statement(decl,
+					 "SELECT DISTINCT p.id FROM {table} AS b CROSS JOIN LATERAL"
+					 " docpatterns._single_collection_read(b.{doc}, {$1 regclass}, {$2 text}) AS r"
+					 " CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) WHERE NOT EXISTS"
+					 " (SELECT FROM {table} AS t WHERE {identity}{own =}p.id)");
 	values[0] = ObjectIdGetDatum(decl->target);
 	values[1] = CStringGetTextDatum(decl->name);
 	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
@@ -567,9 +520,19 @@ dp_single_forget_missing(DpSingle *s)
 
 /* ---------------------------------------------------------------- pieces of statements */
 
-/* (doc) as the functions of the indexes are called. */
+/* "identity" is what the functions of the indexes give, of a row t. */
+bool
+dp_single_word(DpDecl *decl, const char *word, StringInfo sql)
+{
+	bool known = strcmp(word, "identity") == 0;
+
+	if (known)
+		single_sql_identity(sql, dp_single(decl));
+	return known;
+}
+
 static void
-single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
+single_sql_identity(StringInfo sql, DpSingle *s)
 {
 	StringInfoData ids;
 	DpValue value;
@@ -584,8 +547,8 @@ single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
 	else
 		appendStringInfoString(&ids, "{}");
 	dp_sql_own_schema(sql);
-	appendStringInfo(sql, "%s(%s.%s, %s::pg_catalog.text, %s::pg_catalog.text)",
-					 s->key_field != NULL ? "single_collection_key" : "single_collection_id", alias,
+	appendStringInfo(sql, "%s(t.%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+					 s->key_field != NULL ? "single_collection_key" : "single_collection_id",
 					 quote_identifier(s->decl->doc_column),
 					 quote_literal_cstr(first != NULL ? first : ""), quote_literal_cstr(ids.data));
 }
@@ -671,10 +634,10 @@ dp_single_sql(DpSingle *s, bool with_type)
 		appendStringInfoString(&sql, "$1");
 		return sql.data;
 	}
-	single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s);
 	dp_sql_own_operator(&sql, ">=");
 	appendStringInfoString(&sql, "$1 AND ");
-	single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s);
 	dp_sql_own_operator(&sql, "<");
 	appendStringInfoString(&sql, "$2");
 	if (with_type)
@@ -684,7 +647,7 @@ dp_single_sql(DpSingle *s, bool with_type)
 		appendStringInfoString(&sql, "$3");
 	}
 	appendStringInfoString(&sql, " ORDER BY ");
-	single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s);
 	return sql.data;
 }
 

@@ -139,6 +139,9 @@ extern int64 dp_single_gone(DpSingle *s, DpSingleRemoved *removed, int n);
 /* Does the same for all references to missing documents, which were deleted without triggers. */
 extern int64 dp_single_forget_missing(DpSingle *s);
 
+/* Words of templates. */
+extern bool dp_single_word(DpDecl *decl, const char *word, StringInfo sql);
+
 /* The SQL of what single_collection_get() runs. */
 extern char *dp_single_sql(DpSingle *s, bool with_type);
 
