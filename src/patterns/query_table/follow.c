@@ -30,7 +30,7 @@
 #include "kit/derive/change.h"
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "kit/statement.h"
 #include "patterns/query_table/query_table.h"
 
@@ -723,20 +723,10 @@ image_copy(const DpQueryTable *q, const DpQueryImage *from, DpQueryImage *to)
 static void
 follow_empty(DpQueryTable *q)
 {
-	static const char plan_empty;
 	SPIPlanPtr plan;
 
 	SPI_connect();
-	plan = dp_plan(q->decl, &plan_empty);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ONLY ");
-		dp_sql_table(&sql, q->table);
-		plan = dp_plan_make(q->decl, &plan_empty, sql.data, 0, NULL);
-	}
+	plan = dp_statement(q->decl, "DELETE FROM ONLY {relation}", q->table);
 	(void) dp_run_marked(q->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table, NULL,
 						 DP_MARK_INTERNAL);
 	SPI_finish();
