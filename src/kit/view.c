@@ -379,7 +379,7 @@ whole_update(DpView *w, TriggerData *trigdata)
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, w->base);
 		appendStringInfo(&sql, " SET %s WHERE ", set.data);
-		dp_sql_key_match(&sql, decl, 1);
+		dp_sql_key_match(&sql, decl);
 		plan = SPI_prepare(sql.data, n, types);
 	}
 

@@ -16,8 +16,6 @@
 static DpMark *marks = NULL;
 static Oid acting_user = InvalidOid;
 
-static SPIPlanPtr
-plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
 static int execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
 static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
 					  long maxrows, bool reads);
@@ -48,20 +46,7 @@ dp_plan_valid(DpPlan *p)
 }
 
 SPIPlanPtr
-dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
-{
-	return plan_make(decl, id, sql, nargs, argtypes, 0);
-}
-
-SPIPlanPtr
-dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
-{
-	return plan_make(decl, id, sql, nargs, argtypes, CURSOR_OPT_GENERIC_PLAN);
-}
-
-/* Implements both, with cursor options. */
-static SPIPlanPtr
-plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
+dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
 {
 	DpPlan *p = decl->plans;
 

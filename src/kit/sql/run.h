@@ -17,15 +17,13 @@
 #define DP_RUN_TRANSACTION 0x08 /* reads with the transaction's snapshot, and its own writes */
 
 /*
- * Returns the cached plan of a statement of the declaration, or NULL if it must be made by
- * dp_plan_make().  id is the address of something static.
+ * For statements that are no templates (template.h).  Returns the plan of a statement of the
+ * declaration, or NULL if it has to be (re)made with dp_plan_make().  id is the address of
+ * something static, options are those of cursors.
  */
 extern SPIPlanPtr dp_plan(DpDecl *decl, const void *id);
 extern SPIPlanPtr
-dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
-/* Makes a generic plan: for statements that always use the same index. */
-extern SPIPlanPtr
-dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
+dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
 
 /* The parts of these: for template.c */
 extern DpPlan *dp_plan_add(DpDecl *decl, const void *id);

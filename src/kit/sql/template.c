@@ -38,6 +38,14 @@ typedef struct Reading
 	DpArgument arguments[MAX_ARGUMENTS];
 } Reading;
 
+/* How columns of a key are written */
+typedef enum Compared
+{
+	NOT_COMPARED,
+	WITH_PARAMETERS,
+	WITH_SIDE
+} Compared;
+
 static SPIPlanPtr statement_make(DpDecl *decl, DpPlan *p, const char *template, va_list *given);
 static bool arguments_match(const DpPlan *p, va_list *given);
 static void word_write(Reading *r, const char *word);
@@ -45,7 +53,7 @@ static Oid next_oid(Reading *r);
 static const char *next_text(Reading *r);
 static void parameter_write(Reading *r, const char *word);
 static Oid type_named(const char *name);
-static void key_of_write(StringInfo sql, DpDecl *decl, const char *table, int len, bool match);
+static void key_write(StringInfo sql, DpDecl *decl, const char *table, int len, Compared compared);
 
 SPIPlanPtr
 dp_statement(DpDecl *decl, const char *template, ...)
@@ -153,15 +161,15 @@ word_write(Reading *r, const char *word)
 	else if (strcmp(word, "key") == 0)
 		dp_sql_key_list(sql, decl);
 	else if (strcmp(word, "key = $key") == 0)
-		dp_sql_key_match(sql, decl, 1);
+		dp_sql_key_match(sql, decl);
 	else if (strcmp(word, "base.key = side.key") == 0)
-		key_of_write(sql, decl, "base", 4, true);
+		key_write(sql, decl, "base.", 5, WITH_SIDE);
 	else if (strcmp(word, "side key") == 0)
-		dp_sql_side_key_list(sql, decl);
+		key_write(sql, decl, NULL, 0, NOT_COMPARED);
 	else if (strcmp(word, "side key = $key") == 0)
-		dp_sql_side_key_match(sql, decl, 1);
+		key_write(sql, decl, NULL, 0, WITH_PARAMETERS);
 	else if (len > 4 && strcmp(word + len - 4, ".key") == 0)
-		key_of_write(sql, decl, word, len - 4, false);
+		key_write(sql, decl, word, len - 3, NOT_COMPARED);
 	else if (strcmp(word, "$key") == 0)
 		dp_sql_parameters(sql, 1, decl->nkeys);
 	else if (strcmp(word, "$new key") == 0)
@@ -251,20 +259,26 @@ type_named(const char *name)
 }
 
 /*
- * The key's columns of a table that is called so: a list, or compared with
- * those of a side table that is called side.
+ * The key's columns of a table that is called so ("base."), or of a side table:
+ * a list, or compared with parameters or with those of a table called side.
  */
 static void
-key_of_write(StringInfo sql, DpDecl *decl, const char *table, int len, bool match)
+key_write(StringInfo sql, DpDecl *decl, const char *table, int len, Compared compared)
 {
 	for (int i = 0; i < decl->nkeys; i++)
 	{
 		if (i > 0)
-			appendStringInfoString(sql, match ? " AND " : ", ");
-		appendStringInfo(sql, "%.*s.%s", len, table, quote_identifier(decl->keys[i].name));
-		if (match)
-		{
+			appendStringInfoString(sql, compared == NOT_COMPARED ? ", " : " AND ");
+		if (table == NULL)
+			dp_sql_side_key_name(sql, decl, i);
+		else
+			appendStringInfo(sql, "%.*s%s", len, table, quote_identifier(decl->keys[i].name));
+		if (compared != NOT_COMPARED)
 			dp_sql_operator(sql, decl->keys[i].eqop);
+		if (compared == WITH_PARAMETERS)
+			appendStringInfo(sql, "$%d", i + 1);
+		if (compared == WITH_SIDE)
+		{
 			appendStringInfoString(sql, "side.");
 			dp_sql_side_key_name(sql, decl, i);
 		}

@@ -12,10 +12,10 @@
  *		{side key} {side key = $key}   the columns of a side table that hold the key
  *		{base.key = side.key}          both, compared
  *		{$key} {$new key}              parameters: a key, a second key
- *		{$key+1} {$key+1 int8}         the first one after keys; its type, which is told once
+ *		{$key+1} {$key+1 int8}         the first parameter after keys; its type, given once
  *		{$1 bson_value[]}              the same without keys
  *		{own} {own ->}                 "schema". of the extension, and an operator in it
- *		{as owner}                     nothing: for one more plan of an equal statement
+ *		{as owner}                     nothing: gives an equal statement a second plan
  *		{}                             itself
  *		{text field} {path field}      an option: a literal, (document column -> literal)
  *
@@ -25,7 +25,7 @@
  *		{name} {text} {sql}            const char *: an identifier, a literal, SQL as it is
  *		{path}                         two const char *, a column and a path: (column -> 'path')
  *
- * Others are words of the pattern (DpPattern).
+ * All others are words of the pattern (DpPattern).
  */
 #ifndef DP_KIT_SQL_TEMPLATE_H
 #define DP_KIT_SQL_TEMPLATE_H
@@ -33,8 +33,8 @@
 #include "kit/declaration.h"
 
 /*
- * Returns the plan of a statement, made once and kept with the declaration.  The address of the
- * template and the values of the arguments identify it.
+ * Returns the plan of a statement, made once and cached in the declaration, inside SPI_connect().
+ * The address of the template, which must be static, and the values of the arguments identify it.
  */
 extern SPIPlanPtr dp_statement(DpDecl *decl, const char *template, ...);
 

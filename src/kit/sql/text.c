@@ -74,7 +74,7 @@ dp_sql_key_list(StringInfo sql, DpDecl *decl)
 }
 
 void
-dp_sql_key_match(StringInfo sql, DpDecl *decl, int first)
+dp_sql_key_match(StringInfo sql, DpDecl *decl)
 {
 	int i;
 
@@ -82,7 +82,7 @@ dp_sql_key_match(StringInfo sql, DpDecl *decl, int first)
 	{
 		appendStringInfo(sql, "%s%s", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
 		dp_sql_operator(sql, decl->keys[i].eqop);
-		appendStringInfo(sql, "$%d", first + i);
+		appendStringInfo(sql, "$%d", i + 1);
 	}
 }
 
@@ -93,34 +93,6 @@ dp_sql_side_key_name(StringInfo sql, DpDecl *decl, int i)
 		appendStringInfoString(sql, "key");
 	else
 		appendStringInfo(sql, "key%d", i + 1);
-}
-
-void
-dp_sql_side_key_list(StringInfo sql, DpDecl *decl)
-{
-	int i;
-
-	for (i = 0; i < decl->nkeys; i++)
-	{
-		if (i > 0)
-			appendStringInfoString(sql, ", ");
-		dp_sql_side_key_name(sql, decl, i);
-	}
-}
-
-void
-dp_sql_side_key_match(StringInfo sql, DpDecl *decl, int first)
-{
-	int i;
-
-	for (i = 0; i < decl->nkeys; i++)
-	{
-		if (i > 0)
-			appendStringInfoString(sql, " AND ");
-		dp_sql_side_key_name(sql, decl, i);
-		dp_sql_operator(sql, decl->keys[i].eqop);
-		appendStringInfo(sql, "$%d", first + i);
-	}
 }
 
 void

@@ -24,12 +24,10 @@ extern void dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strate
 /* k1, k2 of the table's primary key */
 extern void dp_sql_key_list(StringInfo sql, DpDecl *decl);
 
-/* k1 = $first AND k2 = ... of the table's primary key */
-extern void dp_sql_key_match(StringInfo sql, DpDecl *decl, int first);
+/* k1 = $1 AND k2 = ... of the table's primary key */
+extern void dp_sql_key_match(StringInfo sql, DpDecl *decl);
 
-/* The key columns of a side table: key, or key1, key2, ...; and their match */
-extern void dp_sql_side_key_list(StringInfo sql, DpDecl *decl);
-extern void dp_sql_side_key_match(StringInfo sql, DpDecl *decl, int first);
+/* A key column of a side table: key, or key1, key2, ... */
 extern void dp_sql_side_key_name(StringInfo sql, DpDecl *decl, int i);
 
 /* $first, $first+1, ... */

@@ -76,7 +76,7 @@ group_plan(DpComputed *c, int field)
 							 descending ? " DESC NULLS LAST" : " NULLS FIRST");
 		}
 	}
-	return dp_plan_make(decl, id, sql.data, 1, &c->link_type);
+	return dp_plan_make(decl, id, sql.data, 1, &c->link_type, 0);
 }
 
 /* Reads the rows of a group, all or in the order of the search. */
@@ -170,7 +170,7 @@ dp_computed_each_group(DpComputed *c, DpDerive *run)
 
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, c->source, false);
-		plan = dp_plan_make(decl, id, sql.data, 0, NULL);
+		plan = dp_plan_make(decl, id, sql.data, 0, NULL, 0);
 	}
 	(void) dp_source_each(c->source, decl, plan, NULL, true, false, visit_group, &visit);
 	SPI_finish();

@@ -23,7 +23,6 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"

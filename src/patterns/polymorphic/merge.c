@@ -437,7 +437,7 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 		for (i = 0; i < m->source->nkeys; i++)
 			appendStringInfo(&sql, "%ss.%s", i > 0 ? ", " : "",
 							 quote_identifier(m->source->keys[i]));
-		plan = dp_plan_make(decl, &plan_id, sql.data, 1, &m->key_type);
+		plan = dp_plan_make(decl, &plan_id, sql.data, 1, &m->key_type, 0);
 	}
 	dp_source_param(params, 0, m->key_type, key);
 	rows.context = CurrentMemoryContext;
@@ -520,7 +520,7 @@ merge_all_groups(DpDerivation *d, DpDerive *run)
 
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, m->source, false);
-		plan = dp_plan_make(d->decl, &plan_id, sql.data, 0, NULL);
+		plan = dp_plan_make(d->decl, &plan_id, sql.data, 0, NULL, 0);
 	}
 	(void) dp_source_each(m->source, d->decl, plan, NULL, true, false, take_group, &all);
 	SPI_finish();

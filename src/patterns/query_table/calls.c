@@ -333,7 +333,7 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 			appendStringInfo(&sql, "%st.%s%s", i > 0 ? ", " : "",
 							 quote_identifier(get_attname(q->table, q->keys[i].attnum, false)),
 							 descending ? " DESC" : "");
-		plan = dp_plan_make(q->decl, &q->plan_read[n], sql.data, n, argtypes);
+		plan = dp_plan_make(q->decl, &q->plan_read[n], sql.data, n, argtypes, 0);
 	}
 	(void) dp_run(q->decl, plan, args, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (row = 0; row < SPI_processed; row++)

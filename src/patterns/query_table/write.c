@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -361,7 +360,7 @@ last_plan(DpQueryTable *q)
 						 quote_identifier(get_attname(q->table, q->keys[i].attnum, false)),
 						 descending ? " DESC" : "");
 	appendStringInfo(&sql, " OFFSET %d LIMIT 1", q->limit - 1);
-	return dp_plan_make(q->decl, &q->plan_last, sql.data, q->npartition, types);
+	return dp_plan_make(q->decl, &q->plan_last, sql.data, q->npartition, types, 0);
 }
 
 /* Compares two rows of a partition in its order. */
@@ -580,7 +579,7 @@ partition_plan(DpQueryTable *q, bool top)
 							 quote_identifier(q->decl->keys[i].name), descending ? " DESC" : "");
 		appendStringInfo(&sql, " LIMIT %d", q->limit);
 	}
-	return dp_plan_make(q->decl, id, sql.data, q->npartition, types);
+	return dp_plan_make(q->decl, id, sql.data, q->npartition, types, 0);
 }
 
 /* The value of a column in a row s of the source, as the index on the source has it. */

@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -126,9 +125,9 @@ source_plan(DpReference *ref)
 	appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->source->doc_column));
 	dp_sql_table(&sql, ref->source->relid);
 	appendStringInfoString(&sql, " WHERE ");
-	dp_sql_key_match(&sql, ref->source, 1);
+	dp_sql_key_match(&sql, ref->source);
 	dp_sql_key_types(ref->source, types);
-	return dp_plan_make(ref->decl, &plan_read, sql.data, ref->source->nkeys, types);
+	return dp_plan_make(ref->decl, &plan_read, sql.data, ref->source->nkeys, types, 0);
 }
 
 /* The document of a row of the source; NULL if there is none (or it is null). */

@@ -176,7 +176,7 @@ read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 		plan = SPI_prepare(sql.data, r->ngroups + 2,
 						   types); /* a separate statement, for rare groups */
 	else if (plan == NULL)
-		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types);
+		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types, 0);
 	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
 }
 
@@ -292,7 +292,7 @@ dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node)
 	dp_sql_type_operator(&sql, type, BTEqualStrategyNumber);
 	appendStringInfoString(&sql, "$1");
 	if (plan == NULL)
-		plan = dp_plan_make(decl, &r->plan_node, sql.data, 1, &type);
+		plan = dp_plan_make(decl, &r->plan_node, sql.data, 1, &type, 0);
 	dp_source_param(params, 0, type, node);
 	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
 }
@@ -312,7 +312,7 @@ dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool recompute)
 
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, r->source, r->need_key);
-		plan = dp_plan_make(decl, &r->plan_all, sql.data, 0, NULL);
+		plan = dp_plan_make(decl, &r->plan_all, sql.data, 0, NULL, 0);
 	}
 	(void) dp_source_each(r->source, decl, plan, NULL, latest, r->need_key, visit_all, &visit);
 	SPI_finish();
@@ -381,8 +381,8 @@ dp_rollup_settle(DpDecl *decl, const DpKey *key)
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, r->source, false);
 		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		plan = dp_plan_make(decl, &r->plan_one, sql.data, decl->nkeys, types);
+		dp_sql_key_match(&sql, decl);
+		plan = dp_plan_make(decl, &r->plan_one, sql.data, decl->nkeys, types, 0);
 	}
 	for (i = 0; i < decl->nkeys; i++)
 	{

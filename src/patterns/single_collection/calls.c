@@ -171,12 +171,12 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 		Oid related[1] = { dp_types()->bson };
 		Oid keyed[3] = { dp_types()->bson_value, dp_types()->bson_value, dp_types()->bson };
 
-		plan = dp_plan_make_generic(decl, with_type ? &plan_get_type : &plan_get,
-									dp_single_sql(s, with_type),
-									s->key_field == NULL ? 1
-									: with_type          ? 3
-														 : 2,
-									s->key_field == NULL ? related : keyed);
+		plan =
+			dp_plan_make(decl, with_type ? &plan_get_type : &plan_get, dp_single_sql(s, with_type),
+						 s->key_field == NULL ? 1
+						 : with_type          ? 3
+											  : 2,
+						 s->key_field == NULL ? related : keyed, CURSOR_OPT_GENERIC_PLAN);
 	}
 	if (s->key_field == NULL)
 		values[0] = PointerGetDatum(dp_single_filter(s, &id, 1, with_type ? &type : NULL));

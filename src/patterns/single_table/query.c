@@ -356,5 +356,5 @@ query_plan(KeyQuery *q)
 	if (q->index > 0)
 		appendStringInfo(&sql, ", t.pk%s, t.sk%s", direction, direction);
 	appendStringInfoString(&sql, " LIMIT $4");
-	return dp_plan_make(s->decl, id, sql.data, 9, types);
+	return dp_plan_make(s->decl, id, sql.data, 9, types, 0);
 }
