@@ -135,7 +135,8 @@ BEGIN
           '<> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) '
           'u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key),
-              '23503', format('documents of table %s name documents that table %s does not have',
+              '23503',
+              format('documents in table %s refer to documents that table %s does not have',
                 r.parent_base, r.child_base));
     links := format('SELECT %s AS element, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, '
         'u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u '
@@ -154,14 +155,14 @@ BEGIN
           'coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
               links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field, CASE
               WHEN one THEN '' ELSE ', ''array''' END),
-              '22023', format('documents of table %s have something else in the field "%s" already',
+              '22023', format('documents in table %s already have another value in the field "%s"',
                 r.parent_base, into_field));
   END IF;
   IF one THEN
     PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner '
           'AS key FROM g WHERE g.n > 1', links, groups), '23505',
-              format('documents of table %s have several documents of table %s', r.parent_base,
-                r.child_base), 'Without "one" they are embedded as an array.');
+              format('documents in table %s have several documents in table %s', r.parent_base,
+                r.child_base), 'Without "one", they are embedded as an array.');
   END IF;
   room := format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s '
       'OPERATOR(@extschema@.=) g.owner WHERE g.bytes + @extschema@.bson_size(%s) + length(%L) + 8 '
@@ -170,7 +171,7 @@ BEGIN
                    '''docpatterns.max_document_size'')', links, groups, r.parent_base, r.parent_key,
                    r.parent_doc, into_field);
   PERFORM docpatterns._relationship_refuse(room, '54000',
-      format('documents of table %s would be too large with those of table %s in them',
+      format('documents in table %s would be too large with embedded documents of table %s',
         r.parent_base, r.child_base),
             'Link them, keep a part with subset_enable(), or raise docpatterns.max_document_size.');
 
@@ -260,7 +261,7 @@ BEGIN
               WHEN 'object' THEN false WHEN 'null' THEN false ELSE
                 @extschema@.bson_exists(%3$s, %4$L) END$q$, r.parent_key, r.parent_base,
                 r.parent_doc, field),
-    '22023', format('documents of table %s have something else than documents in the field "%s"',
+    '22023', format('documents in table %s have other values than documents in the field "%s"',
       r.parent_base, field));
   -- new ids are made once
   parts := format($q$SELECT u.owner, u.n, u.e OPERATOR(@extschema@.->) '_id'::text AS id, u.e AS doc

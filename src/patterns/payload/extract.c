@@ -510,10 +510,9 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 		ereport(
 			ERROR,
 			(errcode(error->sqlerrcode),
-			 errmsg(
-				 "field \"%s\" cannot be extracted from payload \"%s\" of the document with the key %s of table %s",
-				 at->name, p->field_text, dp_key_to_text(p->decl, key),
-				 dp_relation_name(p->decl->target)),
+			 errmsg("cannot extract field \"%s\" from payload \"%s\" of document %s in table %s",
+					at->name, p->field_text, dp_key_to_text(p->decl, key),
+					dp_relation_name(p->decl->target)),
 			 errdetail_internal("%s", short_reason(error))));
 	}
 	PG_END_TRY();

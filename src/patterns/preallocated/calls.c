@@ -532,7 +532,7 @@ grow_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *ar
 	DpCells *cells;
 
 	if (!dp_preallocated_field(p, doc, &field, &why))
-		dp_preallocated_refuse(p, key, "cannot be made", why);
+		dp_preallocated_refuse(p, key, "cannot be created", why);
 	grown = dp_shape_grow(g->shape, p->shape, doc, &field, &g->added, &why);
 	if (grown == NULL)
 		dp_preallocated_refuse(p, key, "cannot be extended", why);

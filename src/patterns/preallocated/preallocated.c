@@ -266,10 +266,10 @@ void
 dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const char *what, const char *detail)
 {
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					key != NULL ? errmsg("field \"%s\" of the document %s of table %s %s",
+					key != NULL ? errmsg("field \"%s\" of document %s in table %s %s",
 										 p->field_text, dp_key_to_text(p->decl, key),
 										 dp_relation_name(p->decl->target), what)
-								: errmsg("field \"%s\" of a document of table %s %s", p->field_text,
+								: errmsg("field \"%s\" of a document in table %s %s", p->field_text,
 										 dp_relation_name(p->decl->target), what),
 					errdetail("%s", detail)));
 }
@@ -403,7 +403,7 @@ arrange_insert(DpPreallocated *p, struct varlena *doc)
 		return arrange_available(p, doc);
 	}
 	if (!dp_preallocated_field(p, doc, &field, &why))
-		dp_preallocated_refuse(p, NULL, "cannot be made", why);
+		dp_preallocated_refuse(p, NULL, "cannot be created", why);
 	doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field);
 	if (p->shape->accessible.type != DP_TYPE_EOD &&
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &value))
@@ -455,7 +455,7 @@ arrange_update(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, st
 		else
 			dp_preallocated_refuse(
 				p, NULL, "cannot be changed by a statement",
-				"Slots are taken and freed by preallocated_claim() and preallocated_release(), and made by preallocated_extend().");
+				"Slots are taken and freed by preallocated_claim() and preallocated_release(), and added by preallocated_extend().");
 	}
 	if (p->in_document && p->shape->kind != DP_SHAPE_CLOCK)
 	{
@@ -470,7 +470,7 @@ arrange_update(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, st
 			else if (!had || dp_value_compare(&was, &is) != 0)
 				dp_preallocated_refuse(
 					p, NULL, "cannot be changed by a statement",
-					"Until when slots are held is said by preallocated_claim() and preallocated_confirm().");
+					"Expiries are set by preallocated_claim() and preallocated_confirm().");
 		}
 		else if (had)
 			doc = keep_path(doc, old, p->until);
@@ -554,7 +554,7 @@ month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, str
 
 	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
 	if (empty == NULL)
-		dp_preallocated_refuse(p, &key, "cannot be made", why);
+		dp_preallocated_refuse(p, &key, "cannot be created", why);
 	if (p->in_document && cells != NULL)
 		(void) dp_preallocated_expire(p, old, cells, GetCurrentTimestamp());
 	taken = cells != NULL && dp_cells_free(cells) < cells->n;
@@ -570,13 +570,13 @@ month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, str
 		MemoryContextSwitchTo(context);
 	}
 	if (taken)
-		dp_preallocated_refuse(p, &key, "cannot become that of another month",
-							   "Days of the present one are taken.");
+		dp_preallocated_refuse(p, &key, "cannot be changed to another month",
+							   "Days of the present month are taken.");
 	value = dp_value_of_varlena(empty);
 	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field) &&
 		!dp_value_identical(&field, before) && dp_value_compare(&field, &value) != 0)
 		dp_preallocated_refuse(p, &key, "cannot be changed by a statement",
-							   "The days are made from the month and the year.");
+							   "The days are derived from the month and the year.");
 	doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &value);
 	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &field))
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until);
@@ -759,7 +759,7 @@ empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *a
 	int added;
 
 	if (!has && !dp_preallocated_field(p, doc, &field, &why))
-		dp_preallocated_refuse(p, key, "cannot be made", why);
+		dp_preallocated_refuse(p, key, "cannot be created", why);
 	grown = dp_shape_grow(p->shape, p->shape, doc, &field, &added, &why);
 	if (grown == NULL)
 		dp_preallocated_refuse(p, key, "does not have its shape", why);

@@ -105,7 +105,7 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 	at = dp_versions_find(s->versions, dp_versions_of(s->versions, doc, &absent));
 	if (at < 0)
 		dp_versions_unknown(s->versions, doc,
-							psprintf(" of table %s", dp_relation_name(s->decl->target)));
+							psprintf(" in table %s", dp_relation_name(s->decl->target)));
 	if (at > s->at)
 		ereport(
 			ERROR,

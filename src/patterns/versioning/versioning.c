@@ -578,15 +578,14 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 		 errmsg("document was changed since it was read"),
 		 has_number
 			 ? errdetail("Document %s of table %s is at revision " INT64_FORMAT
-						 ", what was to be written is of revision " INT64_FORMAT ".",
+						 "; the written document is based on revision " INT64_FORMAT ".",
 						 dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number,
 						 given)
-			 : errdetail(
-				   "Document %s of table %s is at revision " INT64_FORMAT
-				   ", what was to be written has no revision, as only a new document has none.",
-				   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
+			 : errdetail("Document %s of table %s is at revision " INT64_FORMAT
+						 "; the written document has no revision, like a new one.",
+						 dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
 		 errhint(
-			 "Read the document again, or take \"%s\" over from the stored document to write without this check.",
+			 "Read the document again, or copy \"%s\" from the stored document to write without this check.",
 			 field)));
 }
 
