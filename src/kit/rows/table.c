@@ -21,11 +21,13 @@
 #include "kit/rows/table.h"
 
 static void require_key(DpTable *t, int n);
-static void check_row(DpTable *t);
+static CommandId command_id(DpTable *t);
 static void check_identity(DpTable *t);
-static void make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which);
-static bool predicate_holds(DpTable *t, IndexInfo *info);
+static List *make_entries(DpTable *t, TupleTableSlot *row, bool update, AttrNumber changed,
+						  DpUpdateIndexes which);
+static bool predicate_holds(DpTable *t, IndexInfo *info, TupleTableSlot *row);
 static bool has_column(const IndexInfo *info, AttrNumber column);
+static void info_ready(DpTable *t);
 static void executor_ready(DpTable *t);
 
 void
@@ -49,9 +51,10 @@ dp_table_close(DpTable *t)
 		ExecDropSingleTupleTableSlot(t->row);
 	if (t->written != NULL)
 		ExecDropSingleTupleTableSlot(t->written);
-	if (t->estate != NULL)
-	{
+	if (t->executor)
 		ExecCloseIndices(t->info);
+	if (t->estate != NULL && !t->lent)
+	{
 		FreeExecutorState(t->estate);
 		if (t->pushed)
 			PopActiveSnapshot();
@@ -64,6 +67,18 @@ dp_table_close(DpTable *t)
 	if (t->key != NULL)
 		index_close(t->key, NoLock);
 	table_close(t->rel, NoLock);
+}
+
+void
+dp_table_fire(DpTable *t, EState *estate)
+{
+	const TriggerDesc *triggers = t->rel->trigdesc;
+
+	t->estate = estate;
+	t->lent = true;
+	t->fires =
+		triggers != NULL && (triggers->trig_insert_after_row || triggers->trig_update_after_row ||
+							 triggers->trig_delete_after_row);
 }
 
 /*
@@ -202,9 +217,22 @@ void
 dp_table_insert(DpTable *t)
 {
 	ExecStoreVirtualTuple(t->written);
-	check_row(t);
-	table_tuple_insert(t->rel, t->written, GetCurrentCommandId(true), 0, NULL);
-	make_entries(t, false, InvalidAttrNumber, (DpUpdateIndexes) 0);
+	dp_table_check(t, t->written);
+	table_tuple_insert(t->rel, t->written, command_id(t), 0, NULL);
+	dp_table_added(t, t->written);
+}
+
+void
+dp_table_added(DpTable *t, TupleTableSlot *row)
+{
+	List *recheck = make_entries(t, row, false, InvalidAttrNumber, (DpUpdateIndexes) 0);
+
+	if (t->fires && t->rel->trigdesc->trig_insert_after_row)
+	{
+		info_ready(t);
+		ExecARInsertTriggers(t->estate, t->info, row, recheck, NULL);
+	}
+	list_free(recheck);
 }
 
 bool
@@ -215,7 +243,7 @@ dp_table_insert_unless(DpTable *t)
 
 	executor_ready(t);
 	ExecStoreVirtualTuple(t->written);
-	check_row(t);
+	dp_table_check(t, t->written);
 	while (failed)
 	{
 		ItemPointerData conflict;
@@ -227,8 +255,7 @@ dp_table_insert_unless(DpTable *t)
 			break;
 		failed = false;
 		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-		table_tuple_insert_speculative(t->rel, t->written, GetCurrentCommandId(true), 0, NULL,
-									   token);
+		table_tuple_insert_speculative(t->rel, t->written, command_id(t), 0, NULL, token);
 		list_free(dp_insert_index_tuples_unless(t->info, t->written, t->estate, &failed, arbiters));
 		table_tuple_complete_speculative(t->rel, t->written, token, !failed);
 		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
@@ -238,31 +265,50 @@ dp_table_insert_unless(DpTable *t)
 }
 
 TM_Result
-dp_table_update(DpTable *t, AttrNumber changed, bool wait)
+dp_table_update(DpTable *t, ItemPointer tid, AttrNumber changed, bool wait)
 {
-	TM_FailureData failure;
 	LockTupleMode mode;
 	DpUpdateIndexes which;
+	List *recheck = NIL;
 	TM_Result result;
 
 	ExecStoreVirtualTuple(t->written);
-	check_row(t);
+	dp_table_check(t, t->written);
 	check_identity(t);
-	result = table_tuple_update(t->rel, &t->row->tts_tid, t->written, GetCurrentCommandId(true),
-								t->snapshot, t->crosscheck, wait, &failure, &mode, &which);
+	result = table_tuple_update(t->rel, tid, t->written, command_id(t), t->snapshot, t->crosscheck,
+								wait, &t->failure, &mode, &which);
 	if (result == TM_Ok && dp_update_needs_indexes(which))
-		make_entries(t, true, changed, which);
+		recheck = make_entries(t, t->written, true, changed, which);
+	if (result == TM_Ok && t->fires && t->rel->trigdesc->trig_update_after_row)
+	{
+		info_ready(t);
+		ExecARUpdateTriggers(t->estate, t->info, NULL, NULL, tid, NULL, t->written, recheck, NULL,
+							 false);
+	}
+	list_free(recheck);
 	return result;
 }
 
 TM_Result
-dp_table_delete(DpTable *t, bool wait)
+dp_table_delete(DpTable *t, ItemPointer tid, bool wait)
 {
-	TM_FailureData failure;
+	TM_Result result;
 
 	check_identity(t);
-	return table_tuple_delete(t->rel, &t->row->tts_tid, GetCurrentCommandId(true), t->snapshot,
-							  t->crosscheck, wait, &failure, false);
+	result = table_tuple_delete(t->rel, tid, command_id(t), t->snapshot, t->crosscheck, wait,
+								&t->failure, false);
+	if (result == TM_Ok && t->fires && t->rel->trigdesc->trig_delete_after_row)
+	{
+		info_ready(t);
+		ExecARDeleteTriggers(t->estate, t->info, tid, NULL, NULL, false);
+	}
+	return result;
+}
+
+static CommandId
+command_id(DpTable *t)
+{
+	return t->cid != NULL && *t->cid != InvalidCommandId ? *t->cid : GetCurrentCommandId(true);
 }
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the primary key has that many columns. */
@@ -278,8 +324,8 @@ require_key(DpTable *t, int n)
 }
 
 /* Computes generated columns and raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
-static void
-check_row(DpTable *t)
+void
+dp_table_check(DpTable *t, TupleTableSlot *row)
 {
 	TupleConstr *constr = RelationGetDescr(t->rel)->constr;
 
@@ -287,17 +333,10 @@ check_row(DpTable *t)
 		return;
 	if (constr->num_check > 0 || constr->has_generated_stored || dp_has_virtual_columns(constr))
 		executor_ready(t);
-	if (t->info == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(t->context);
-
-		t->info = makeNode(ResultRelInfo);
-		t->info->ri_RelationDesc = t->rel;
-		MemoryContextSwitchTo(old);
-	}
+	info_ready(t);
 	if (constr->has_generated_stored)
-		ExecComputeStoredGenerated(t->info, t->estate, t->written, CMD_INSERT);
-	ExecConstraints(t->info, t->written, t->estate);
+		ExecComputeStoredGenerated(t->info, t->estate, row, CMD_INSERT);
+	ExecConstraints(t->info, row, t->estate);
 }
 
 /* Subscribers identify changed rows by it. */
@@ -311,28 +350,26 @@ check_identity(DpTable *t)
 	t->checked = true;
 }
 
-/* Inserts the index entries of t->written. */
-static void
-make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
+/* Inserts the index entries of a row. Returns the indexes whose constraints are deferred. */
+static List *
+make_entries(DpTable *t, TupleTableSlot *row, bool update, AttrNumber changed,
+			 DpUpdateIndexes which)
 {
-	TupleTableSlot *slot = t->written;
-
 	if (!t->indexes->plain)
 	{
 		executor_ready(t);
-		*t->columns = NULL;
-		if (changed != InvalidAttrNumber)
-			*t->columns = bms_make_singleton(changed - FirstLowInvalidHeapAttributeNumber);
-		if (update)
-			list_free(dp_update_index_tuples(t->info, slot, t->estate, which));
-		else
-			list_free(dp_insert_index_tuples(t->info, slot, t->estate));
-		return;
+		if (!t->lent)
+			*t->columns = changed == InvalidAttrNumber
+							  ? NULL
+							  : bms_make_singleton(changed - FirstLowInvalidHeapAttributeNumber);
+		return update ? dp_update_index_tuples(t->info, row, t->estate, which)
+					  : dp_insert_index_tuples(t->info, row, t->estate);
 	}
 
 	/* summarizing indexes are not plain */
 	if (update && !dp_update_needs_all_indexes(which))
-		return;
+		return NIL;
+	slot_getallattrs(row);
 	if (t->opened == NULL)
 		t->opened = MemoryContextAllocZero(t->context, sizeof(Relation) * (t->indexes->n + 1));
 	for (int i = 0; i < t->indexes->n; i++)
@@ -341,7 +378,7 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 		Datum values[INDEX_MAX_KEYS];
 		bool nulls[INDEX_MAX_KEYS];
 
-		if (x->info->ii_Predicate != NIL && !predicate_holds(t, x->info))
+		if (x->info->ii_Predicate != NIL && !predicate_holds(t, x->info, row))
 			continue;
 		if (t->opened[i] == NULL)
 			t->opened[i] = index_open(x->oid, RowExclusiveLock);
@@ -349,19 +386,19 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 		{
 			AttrNumber column = x->info->ii_IndexAttrNumbers[k];
 
-			values[k] = slot->tts_values[column - 1];
-			nulls[k] = slot->tts_isnull[column - 1];
+			values[k] = row->tts_values[column - 1];
+			nulls[k] = row->tts_isnull[column - 1];
 		}
-		(void) index_insert(t->opened[i], values, nulls, &slot->tts_tid, t->rel,
+		(void) index_insert(t->opened[i], values, nulls, &row->tts_tid, t->rel,
 							x->info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
-							update && changed != InvalidAttrNumber && !has_column(x->info, changed),
-							x->info);
+							update && !has_column(x->info, changed), x->info);
 	}
+	return NIL;
 }
 
-/* Whether t->written satisfies the predicate of an index, which is kept with the index. */
+/* Whether a row satisfies the predicate of an index, which is prepared once. */
 static bool
-predicate_holds(DpTable *t, IndexInfo *info)
+predicate_holds(DpTable *t, IndexInfo *info, TupleTableSlot *row)
 {
 	static ExprContext *econtext = NULL;
 	MemoryContext old;
@@ -379,7 +416,7 @@ predicate_holds(DpTable *t, IndexInfo *info)
 		info->ii_PredicateState = ExecInitQual(info->ii_Predicate, NULL);
 		MemoryContextSwitchTo(old);
 	}
-	econtext->ecxt_scantuple = t->written;
+	econtext->ecxt_scantuple = row;
 	result = ExecQual(info->ii_PredicateState, econtext);
 	ResetExprContext(econtext);
 	return result;
@@ -396,6 +433,24 @@ has_column(const IndexInfo *info, AttrNumber column)
 	return false;
 }
 
+static void
+info_ready(DpTable *t)
+{
+	MemoryContext old;
+
+	if (t->info != NULL)
+		return;
+	old = MemoryContextSwitchTo(t->context);
+	t->info = makeNode(ResultRelInfo);
+
+	/* InitResultRelInfo() copies all triggers */
+	if (t->fires)
+		InitResultRelInfo(t->info, t->rel, 0, NULL, 0);
+	else
+		t->info->ri_RelationDesc = t->rel;
+	MemoryContextSwitchTo(old);
+}
+
 /*
  * The range table tells the executor the columns that an update changes.
  */
@@ -405,27 +460,32 @@ executor_ready(DpTable *t)
 	MemoryContext old;
 	RangeTblEntry *rte;
 
-	if (t->estate != NULL)
+	if (t->executor)
 	{
-		ResetPerTupleExprContext(t->estate);
+		if (!t->lent)
+			ResetPerTupleExprContext(t->estate);
 		return;
 	}
+	info_ready(t);
 	old = MemoryContextSwitchTo(t->context);
-	t->estate = CreateExecutorState();
-	MemoryContextSwitchTo(t->estate->es_query_cxt);
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(t->rel);
-	rte->relkind = RELKIND_RELATION;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(t->estate, rte, t->columns);
-	t->info = makeNode(ResultRelInfo);
-	InitResultRelInfo(t->info, t->rel, 1, NULL, 0);
-	ExecOpenIndices(t->info, true);
-	MemoryContextSwitchTo(old);
+	if (!t->lent)
+	{
+		t->estate = CreateExecutorState();
+		MemoryContextSwitchTo(t->estate->es_query_cxt);
+		rte = makeNode(RangeTblEntry);
+		rte->rtekind = RTE_RELATION;
+		rte->relid = RelationGetRelid(t->rel);
+		rte->relkind = RELKIND_RELATION;
+		rte->rellockmode = RowExclusiveLock;
+		dp_init_range_table(t->estate, rte, t->columns);
+		t->info->ri_RangeTableIndex = 1;
 
-	/* expressions may need a snapshot, and at commit there is none */
-	t->pushed = !ActiveSnapshotSet();
-	if (t->pushed)
-		PushActiveSnapshot(GetTransactionSnapshot());
+		/* expressions may need a snapshot, and at commit there is none */
+		t->pushed = !ActiveSnapshotSet();
+		if (t->pushed)
+			PushActiveSnapshot(GetTransactionSnapshot());
+	}
+	ExecOpenIndices(t->info, true);
+	t->executor = true;
+	MemoryContextSwitchTo(old);
 }

@@ -38,14 +38,22 @@ typedef struct DpTable
 	bool checked;            /* has a replica identity */
 	Relation *opened;        /* indexes, in that order; NULL where none was needed */
 	ResultRelInfo *info;
-	EState *estate; /* NULL unless an executor is needed */
-	Bitmapset **columns;
-	bool pushed; /* a snapshot for it */
+	EState *estate;         /* NULL unless an executor is needed */
+	bool lent;              /* by the caller */
+	bool executor;          /* info has the indexes */
+	Bitmapset **columns;    /* unless lent */
+	bool pushed;            /* a snapshot for it */
+	bool fires;             /* has AFTER ROW triggers to fire */
+	const CommandId *cid;   /* of writes; NULL or InvalidCommandId for the current command's */
+	TM_FailureData failure; /* of the last update or delete */
 } DpTable;
 
 /* Raises WRONG_OBJECT_TYPE unless it is an ordinary table. Closing keeps the lock. */
 extern void dp_table_open(DpTable *t, Oid relid, LOCKMODE lock);
 extern void dp_table_close(DpTable *t);
+
+/* From now on AFTER ROW triggers fire, in the query of this executor. */
+extern void dp_table_fire(DpTable *t, EState *estate);
 
 /* Returns the index of the primary key. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing.
  */
@@ -71,8 +79,8 @@ extern bool dp_table_lock(DpTable *t, LockWaitPolicy policy);
 
 /*
  * Before a write the caller fills t->written, which these return with nulls or
- * with the columns of t->row. dp_table_update() replaces t->row by it; only the
- * column "changed" may differ (InvalidAttrNumber: any column).
+ * with the columns of t->row. dp_table_update() replaces the row at tid by it;
+ * only the column "changed" may differ (InvalidAttrNumber: any column).
  */
 extern TupleTableSlot *dp_table_blank(DpTable *t);
 extern TupleTableSlot *dp_table_copy(DpTable *t);
@@ -83,7 +91,11 @@ extern void dp_table_insert(DpTable *t);
  * and waits for transactions that insert one.
  */
 extern bool dp_table_insert_unless(DpTable *t);
-extern TM_Result dp_table_update(DpTable *t, AttrNumber changed, bool wait);
-extern TM_Result dp_table_delete(DpTable *t, bool wait);
+extern TM_Result dp_table_update(DpTable *t, ItemPointer tid, AttrNumber changed, bool wait);
+extern TM_Result dp_table_delete(DpTable *t, ItemPointer tid, bool wait);
+
+/* The same for new rows that the caller stores: before and after that. */
+extern void dp_table_check(DpTable *t, TupleTableSlot *row);
+extern void dp_table_added(DpTable *t, TupleTableSlot *row);
 
 #endif /* DP_KIT_ROWS_TABLE_H */

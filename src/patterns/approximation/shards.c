@@ -110,7 +110,7 @@ dp_shards_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 			continue;
 		amount = shards_amount(&s);
 		dp_amount_add(sum, &amount);
-		result = dp_table_delete(&s.table, true);
+		result = dp_table_delete(&s.table, &s.table.row->tts_tid, true);
 		if (result != TM_Ok)
 			elog(ERROR, "could not delete a locked shard: %d", result);
 		n++;
@@ -190,7 +190,7 @@ shards_try(Shards *s, const DpValue *amount)
 	dp_amount_add(&sum, amount);
 	dp_table_copy(&s->table)->tts_values[s->amount - 1] =
 		PointerGetDatum(dp_value_to_varlena(&sum.value));
-	return dp_table_update(&s->table, s->amount, false) == TM_Ok;
+	return dp_table_update(&s->table, &s->table.row->tts_tid, s->amount, false) == TM_Ok;
 }
 
 /* Inserts a shard with a new number. */

@@ -143,7 +143,7 @@ dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *
 		if (!dp_bucket_group_same(rel, &group, &there))
 			continue;
 		if (changes->entries != NULL)
-			entry = hash_search(changes->entries, &store->packed_found->tts_tid, HASH_FIND, NULL);
+			entry = hash_search(changes->entries, &store->packed.row->tts_tid, HASH_FIND, NULL);
 		else
 			entry = NULL;
 		position = find_row(store, data, was, was_null, entry != NULL ? entry->touched : NULL);
@@ -151,7 +151,7 @@ dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *
 		{
 			if (entry == NULL)
 			{
-				entry = entry_get(changes, &store->packed_found->tts_tid);
+				entry = entry_get(changes, &store->packed.row->tts_tid);
 				entry->again = true;
 			}
 			entry_add(changes, entry, position, values, nulls);
@@ -159,8 +159,8 @@ dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *
 		}
 	}
 	index_endscan(scan);
-	ExecClearTuple(store->packed_found);
-	ExecClearTuple(store->recent_found);
+	ExecClearTuple(store->packed.row);
+	ExecClearTuple(store->recent.row);
 	MemoryContextSwitchTo(old);
 	if (!found)
 		dp_bucket_lost();
@@ -348,8 +348,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		Datum now;
 		List *made;
 		List *moved = NIL;
-		TM_FailureData failure;
 		TM_Result result;
+		TM_FailureData *failure = &store->packed.failure;
 		Entry *other;
 		ListCell *lc;
 
@@ -357,10 +357,9 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		made = bucket_rebuild(changes, entry, &tid, &group, start, data, &moved);
 		dp_bucket_group_copy(store->rel, &group, &copy);
 		if (made == NIL)
-			result = dp_bucket_packed_delete(store, &tid, true, &failure);
+			result = dp_table_delete(&store->packed, &tid, true);
 		else
-			result = dp_bucket_packed_update(store, &tid, PointerGetDatum(linitial(made)), true,
-											 &failure);
+			result = dp_bucket_packed_update(store, &tid, PointerGetDatum(linitial(made)));
 
 		if (result == TM_Ok)
 		{
@@ -379,17 +378,17 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		}
 		if (result == TM_SelfModified)
 		{
-			bool here = failure.cmax == store->cid;
+			bool here = failure->cmax == store->cid;
 
 			/*
 			 * another part of this statement (WITH) has changed it: continue with the result,
 			 * unless it changed the same measurement
 			 */
 			data = datumCopy(data, false, -1);
-			if (here && !ItemPointerEquals(&failure.ctid, &tid) &&
-				dp_bucket_packed_fetch(store, &failure.ctid))
+			if (here && !ItemPointerEquals(&failure->ctid, &tid) &&
+				dp_bucket_packed_fetch(store, &failure->ctid))
 			{
-				tid = failure.ctid;
+				tid = failure->ctid;
 				dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
 				if (entry_relocate(changes, entry, data, now))
 				{
@@ -407,15 +406,14 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 
 		/* changed by another transaction: continue with the result */
 		data = datumCopy(data, false, -1);
-		result =
-			table_tuple_lock(store->packed, &tid,
-							 store->estate->es_snapshot != NULL ? store->estate->es_snapshot
-																: GetActiveSnapshot(),
-							 store->packed_found, GetCurrentCommandId(true), LockTupleExclusive,
-							 LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+		result = table_tuple_lock(store->packed.rel, &tid,
+								  store->estate->es_snapshot != NULL ? store->estate->es_snapshot
+																	 : GetActiveSnapshot(),
+								  store->packed.row, GetCurrentCommandId(true), LockTupleExclusive,
+								  LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, failure);
 		if (result != TM_Ok)
 			dp_bucket_lost();
-		tid = store->packed_found->tts_tid;
+		tid = store->packed.row->tts_tid;
 		dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
 		if (!entry_relocate(changes, entry, data, now))
 			dp_bucket_lost();
@@ -438,7 +436,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 			}
 		}
 	}
-	ExecClearTuple(store->packed_found);
+	ExecClearTuple(store->packed.row);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }

@@ -130,7 +130,6 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 			bool more = dp_bucket_packed_next(store, scan);
 			DpBucketGroup here;
 			Datum data;
-			TM_FailureData failure;
 			MemoryContext old;
 
 			CHECK_FOR_INTERRUPTS();
@@ -178,15 +177,14 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 				pages[npages++] = PointerGetDatum(PG_DETOAST_DATUM_COPY(data));
 			}
 			MemoryContextSwitchTo(old);
-			if (dp_bucket_packed_delete(store, &store->packed_found->tts_tid, true, &failure) !=
-				TM_Ok)
+			if (dp_table_delete(&store->packed, &store->packed.row->tts_tid, true) != TM_Ok)
 				ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 								errmsg("could not serialize access due to concurrent update")));
 			n++;
 		}
 	}
 	index_endscan(scan);
-	ExecClearTuple(store->packed_found);
+	ExecClearTuple(store->packed.row);
 	UnregisterSnapshot(snapshot);
 
 	/* deletes former buckets, also for later reads */

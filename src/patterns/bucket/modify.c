@@ -242,7 +242,6 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
 	DpBucketPlace place;
-	TM_FailureData failure;
 	TM_Result result;
 	Datum ctid;
 	bool isnull;
@@ -267,8 +266,8 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 								 modify->nulls))
 			dp_bucket_slot_free(store, modify->values, modify->nulls, NULL);
 	}
-	result = dp_bucket_recent_update(store, &place.tid, modify->values, modify->nulls, &failure);
-	if (result == TM_SelfModified && failure.cmax == store->cid)
+	result = dp_bucket_recent_update(store, &place.tid, modify->values, modify->nulls);
+	if (result == TM_SelfModified && store->recent.failure.cmax == store->cid)
 		return NULL;
 	if (result == TM_SelfModified)
 		dp_bucket_changed_twice(false);
@@ -286,7 +285,6 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
 	DpBucketPlace place;
-	TM_FailureData failure;
 	Datum ctid;
 	bool isnull;
 
@@ -303,9 +301,9 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	}
 	else
 	{
-		TM_Result result = dp_bucket_recent_delete(store, &place.tid, true, &failure);
+		TM_Result result = dp_table_delete(&store->recent, &place.tid, true);
 
-		if (result == TM_SelfModified && failure.cmax == store->cid)
+		if (result == TM_SelfModified && store->recent.failure.cmax == store->cid)
 			return NULL;
 		if (result == TM_SelfModified)
 			dp_bucket_changed_twice(false);
@@ -522,7 +520,7 @@ static void
 statement_ended(Modify *modify)
 {
 	DpBucketStore *store = modify->store;
-	bool fires = store->fires;
+	bool fires = store->recent.fires || store->packed.fires;
 
 	if (modify->operation == CMD_INSERT && modify->bulk == NULL)
 		return;

@@ -135,13 +135,10 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, 
 	i = 0;
 	foreach(lc, made)
 	{
-		TM_FailureData failure;
-
 		if (i < ntargets)
 		{
 			if (!dp_bucket_packed_fetch(store, &there[i].tid) ||
-				dp_bucket_packed_update(store, &there[i].tid, PointerGetDatum(lfirst(lc)), true,
-										&failure) != TM_Ok)
+				dp_bucket_packed_update(store, &there[i].tid, PointerGetDatum(lfirst(lc))) != TM_Ok)
 				elog(ERROR, "a locked bucket has changed");
 			i++;
 		}
@@ -150,13 +147,11 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, 
 	}
 	for (; i < ntargets; i++)
 	{
-		TM_FailureData failure;
-
-		if (dp_bucket_packed_delete(store, &there[i].tid, true, &failure) != TM_Ok)
+		if (dp_table_delete(&store->packed, &there[i].tid, true) != TM_Ok)
 			elog(ERROR, "a locked bucket has changed");
 	}
-	if (store->packed != NULL)
-		ExecClearTuple(store->packed_found);
+	if (store->packed.rel != NULL)
+		ExecClearTuple(store->packed.row);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }
@@ -194,12 +189,12 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 			there = there == NULL ? palloc(sizeof(Existing) * max)
 								  : repalloc(there, sizeof(Existing) * max);
 		}
-		there[n].tid = store->packed_found->tts_tid;
+		there[n].tid = store->packed.row->tts_tid;
 		there[n].seq = seq;
 		there[n].data = datumCopy(data, false, -1);
 		there[n].target = false;
 		there[n].hidden = IsolationUsesXactSnapshot() && rel->time == NULL &&
-						  !table_tuple_satisfies_snapshot(store->packed, store->packed_found,
+						  !table_tuple_satisfies_snapshot(store->packed.rel, store->packed.row,
 														  GetTransactionSnapshot());
 		dp_bucket_open(reader, there[n].data);
 		there[n].count = reader->count;
@@ -209,7 +204,7 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 	}
 	index_endscan(scan);
 	UnregisterSnapshot(snapshot);
-	ExecClearTuple(store->packed_found);
+	ExecClearTuple(store->packed.row);
 	if (n > 1 && rel->time != NULL)
 		qsort(there, n, sizeof(Existing), compare_first);
 	*result = there;
@@ -265,10 +260,11 @@ target_lock(DpBucketStore *store, Existing *target)
 	TM_FailureData failure;
 	TM_Result result;
 
-	result = table_tuple_lock(store->packed, &target->tid, dp_bucket_store_snapshot(store, false),
-							  store->packed_found, GetCurrentCommandId(true),
-							  LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
-	ExecClearTuple(store->packed_found);
+	result =
+		table_tuple_lock(store->packed.rel, &target->tid, dp_bucket_store_snapshot(store, false),
+						 store->packed.row, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
+						 LockWaitSkip, 0, &failure);
+	ExecClearTuple(store->packed.row);
 	return result == TM_Ok;
 }
 
@@ -309,7 +305,7 @@ dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group)
 	}
 	index_endscan(scan);
 	UnregisterSnapshot(snapshot);
-	ExecClearTuple(store->packed_found);
+	ExecClearTuple(store->packed.row);
 	return last + 1;
 }
 
@@ -404,7 +400,6 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 		bool more = room > 0 && dp_bucket_recent_next(store, scan);
 		DpBucketGroup here;
 		int64 time = 0;
-		TM_FailureData failure;
 
 		CHECK_FOR_INTERRUPTS();
 		if (more)
@@ -461,15 +456,14 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 			skip = rel->time == NULL &&
 				   !dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, &run, 0), false);
 		}
-		if (skip ||
-			dp_bucket_recent_delete(store, &store->recent_found->tts_tid, false, &failure) != TM_Ok)
+		if (skip || dp_table_delete(&store->recent, &store->recent.row->tts_tid, false) != TM_Ok)
 			continue;
 		dp_bucket_append_row(store, builder, values, nulls);
 		packed++;
 		room--;
 	}
 	index_endscan(scan);
-	ExecClearTuple(store->recent_found);
+	ExecClearTuple(store->recent.row);
 	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(run_context);
 	pfree(values);
@@ -489,7 +483,7 @@ count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int
 	while (n < most && dp_bucket_recent_next(store, scan))
 		n++;
 	index_endscan(scan);
-	ExecClearTuple(store->recent_found);
+	ExecClearTuple(store->recent.row);
 	return n;
 }
 

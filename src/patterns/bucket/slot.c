@@ -62,7 +62,6 @@ dp_bucket_slot_insert(DpBucketStore *store, const Datum *values, const bool *nul
 	for (;;)
 	{
 		Holder holder;
-		TM_FailureData failure;
 		Datum *next;
 		bool *next_nulls;
 
@@ -95,8 +94,7 @@ dp_bucket_slot_insert(DpBucketStore *store, const Datum *values, const bool *nul
 		}
 		else
 		{
-			TM_Result result =
-				dp_bucket_recent_update(store, &holder.tid, next, next_nulls, &failure);
+			TM_Result result = dp_bucket_recent_update(store, &holder.tid, next, next_nulls);
 
 			if (result == TM_Ok)
 			{
@@ -246,9 +244,9 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
 		dp_bucket_group_of_row(rel, holder->values, holder->nulls, &there);
 		if (!dp_bucket_group_same(rel, group, &there))
 			continue;
-		check_seen(store->recent, store->recent_found);
+		check_seen(store->recent.rel, store->recent.row);
 		holder->packed = false;
-		holder->tid = store->recent_found->tts_tid;
+		holder->tid = store->recent.row->tts_tid;
 		for (i = 0; i < rel->ncolumns; i++)
 		{
 			if (!holder->nulls[i])
@@ -258,7 +256,7 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
 		found = true;
 	}
 	index_endscan(scan);
-	ExecClearTuple(store->recent_found);
+	ExecClearTuple(store->recent.row);
 
 	if (!found)
 	{
@@ -274,22 +272,22 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
 			dp_bucket_packed_row(store, &there, NULL, NULL, &data);
 			if (!dp_bucket_group_same(rel, group, &there) ||
 				(except != NULL &&
-				 ItemPointerEquals(&store->packed_found->tts_tid, (ItemPointer) except)))
+				 ItemPointerEquals(&store->packed.row->tts_tid, (ItemPointer) except)))
 				continue;
 			dp_bucket_open(reader, data);
 			if (reader->last < since || reader->first >= until ||
 				!dp_bucket_find_times(reader, since, until, &from, &to))
 				continue;
-			check_seen(store->packed, store->packed_found);
+			check_seen(store->packed.rel, store->packed.row);
 			holder->packed = true;
-			holder->tid = store->packed_found->tts_tid;
+			holder->tid = store->packed.row->tts_tid;
 			holder->position = from;
 			if (rel->same_slot == DP_SLOT_ADD)
 				dp_bucket_read_row(store, reader, from, holder->values, holder->nulls);
 			found = true;
 		}
 		index_endscan(scan);
-		ExecClearTuple(store->packed_found);
+		ExecClearTuple(store->packed.row);
 	}
 	UnregisterSnapshot(snapshot);
 	return found;
@@ -323,7 +321,7 @@ taken(DpBucketStore *store, int64 time)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("%s already has a measurement in this slot", dp_bucket_rel_name(rel)),
-			 errdetail("The slot of its group begins at %s.", text), errtable(store->recent)));
+			 errdetail("The slot of its group begins at %s.", text), errtable(store->recent.rel)));
 }
 
 /*

@@ -29,17 +29,14 @@
 /* New buckets that are written at once when there are many */
 #define PACKED_AT_ONCE 64
 
-static ResultRelInfo *info_make(DpBucketStore *store, Relation rel);
 static void open_recent(DpBucketStore *store);
 static void found_recent(DpBucketStore *store);
 static void open_packed(DpBucketStore *store);
-static void
-fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
+static TupleTableSlot *fill_recent(DpBucketStore *store, const Datum *values, const bool *nulls);
 static int
 group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
-static void index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot);
-static CommandId command_id(DpBucketStore *store);
-static void check_identity(Relation rel, bool *checked);
+static void table_ready(DpBucketStore *store, DpTable *t, Oid relid);
+static void forget(DpBucketStore *store);
 static Relation index_of(DpBucketStore *store, Oid index);
 
 /* Opens the tables; those of buckets when first used. */
@@ -80,11 +77,9 @@ dp_bucket_store_close(DpBucketStore *store)
 	dp_bucket_packed_flush(store);
 	if (store->packed_bulk != NULL)
 	{
-		table_finish_bulk_insert(store->packed, 0);
+		table_finish_bulk_insert(store->packed.rel, 0);
 		FreeBulkInsertState(store->packed_bulk);
 	}
-	if (store->recent_bulk != NULL)
-		FreeBulkInsertState(store->recent_bulk);
 	if (store->snapshot != NULL)
 		UnregisterSnapshot(store->snapshot);
 	if (store->builder != NULL)
@@ -92,23 +87,16 @@ dp_bucket_store_close(DpBucketStore *store)
 	if (store->has_reader)
 		dp_bucket_reader_free(&store->reader);
 
-	ExecDropSingleTupleTableSlot(store->recent_slot);
-	if (store->recent_found != NULL)
-		ExecDropSingleTupleTableSlot(store->recent_found);
-	ExecCloseIndices(store->recent_info);
 	if (store->recent_index != NULL)
 		index_close(store->recent_index, NoLock);
-	table_close(store->recent, NoLock);
-	if (store->packed != NULL)
+	dp_table_close(&store->recent);
+	if (store->packed.rel != NULL)
 	{
-		ExecDropSingleTupleTableSlot(store->packed_slot);
-		ExecDropSingleTupleTableSlot(store->packed_found);
 		for (i = 0; store->packed_slots != NULL && i < PACKED_AT_ONCE; i++)
 			ExecDropSingleTupleTableSlot(store->packed_slots[i]);
-		ExecCloseIndices(store->packed_info);
 		if (store->packed_index != NULL)
 			index_close(store->packed_index, NoLock);
-		table_close(store->packed, NoLock);
+		dp_table_close(&store->packed);
 	}
 	MemoryContextDelete(store->context);
 	if (own)
@@ -254,92 +242,50 @@ void
 dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
 						ItemPointer tid)
 {
-	TupleTableSlot *slot = store->recent_slot;
+	TupleTableSlot *slot = fill_recent(store, values, nulls);
 
-	fill_recent(store, slot, values, nulls);
 	if (OidIsValid(store->arrived))
 	{
 		slot->tts_values[store->rel->recent_arrived - 1] =
 			Int64GetDatum(nextval_internal(store->arrived, false));
 		slot->tts_isnull[store->rel->recent_arrived - 1] = false;
 	}
-	if (store->recent->rd_att->constr != NULL)
-		ExecConstraints(store->recent_info, slot, store->estate);
-	table_tuple_insert(store->recent, slot, command_id(store), 0, store->recent_bulk);
-	index_entries(store, store->recent_info, slot);
+	dp_table_insert(&store->recent);
+	forget(store);
 	if (tid != NULL)
 		*tid = slot->tts_tid;
-	ExecClearTuple(slot);
-}
-
-/*
- * Deletes a waiting measurement. Without wait, skips one that another transaction is changing
- * (TM_BeingModified).
- */
-TM_Result
-dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
-{
-	TM_Result result;
-
-	check_identity(store->recent, &store->recent_checked);
-	result = table_tuple_delete(store->recent, tid, command_id(store), store->estate->es_snapshot,
-								InvalidSnapshot, wait, failure, false);
-
-	if (result == TM_Ok && store->recent_info->ri_TrigDesc != NULL &&
-		store->recent_info->ri_TrigDesc->trig_delete_after_row)
-		ExecARDeleteTriggers(store->estate, store->recent_info, tid, NULL, NULL, false);
-	return result;
 }
 
 /* Replaces a waiting measurement. */
 TM_Result
 dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
-						const bool *nulls, TM_FailureData *failure)
+						const bool *nulls)
 {
-	TupleTableSlot *slot = store->recent_slot;
-	LockTupleMode mode;
-	DpUpdateIndexes indexes;
+	TupleTableSlot *slot = fill_recent(store, values, nulls);
+	AttrNumber arrived = store->rel->recent_arrived;
 	TM_Result result;
 
-	fill_recent(store, slot, values, nulls);
-	if (store->rel->recent_arrived > 0)
+	if (arrived > 0)
 	{
-		bool isnull;
-
 		/* it keeps its position among the others */
 		if (!dp_bucket_recent_fetch(store, tid))
 			elog(ERROR, "a waiting measurement has vanished");
-		slot->tts_values[store->rel->recent_arrived - 1] =
-			slot_getattr(store->recent_found, store->rel->recent_arrived, &isnull);
-		slot->tts_isnull[store->rel->recent_arrived - 1] = isnull;
-		ExecMaterializeSlot(slot);
-		ExecClearTuple(store->recent_found);
+		slot->tts_values[arrived - 1] =
+			slot_getattr(store->recent.row, arrived, &slot->tts_isnull[arrived - 1]);
+		ExecClearTuple(store->recent.row);
 	}
-	if (store->recent->rd_att->constr != NULL)
-		ExecConstraints(store->recent_info, slot, store->estate);
-	check_identity(store->recent, &store->recent_checked);
-	result =
-		table_tuple_update(store->recent, tid, slot, command_id(store), store->estate->es_snapshot,
-						   InvalidSnapshot, true, failure, &mode, &indexes);
-	if (result == TM_Ok)
-	{
-		dp_update_index_tuples(store->recent_info, slot, store->estate, indexes);
-		if (store->recent_info->ri_TrigDesc != NULL &&
-			store->recent_info->ri_TrigDesc->trig_update_after_row)
-			ExecARUpdateTriggers(store->estate, store->recent_info, NULL, NULL, tid, NULL, slot,
-								 NIL, NULL, false);
-	}
-	ExecClearTuple(slot);
+	result = dp_table_update(&store->recent, tid, InvalidAttrNumber, true);
+	forget(store);
 	return result;
 }
 
 /*
- * The columns of the row in store->recent_found, in the relation's order.
+ * The columns of the row in store->recent.row, in the relation's order.
  */
 void
 dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls)
 {
-	TupleTableSlot *slot = store->recent_found;
+	TupleTableSlot *slot = store->recent.row;
 	int i;
 
 	slot_getallattrs(slot);
@@ -380,7 +326,7 @@ dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 si
 			ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTLessStrategyNumber,
 						zoned ? F_TIMESTAMPTZ_LT : F_TIMESTAMP_LT, Int64GetDatum(until));
 	}
-	scan = dp_index_beginscan(store->recent, store->recent_index, snapshot, nkeys);
+	scan = dp_index_beginscan(store->recent.rel, store->recent_index, snapshot, nkeys);
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
 }
@@ -406,13 +352,13 @@ bool
 dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid)
 {
 	found_recent(store);
-	return table_tuple_fetch_row_version(store->recent, tid, SnapshotAny, store->recent_found);
+	return table_tuple_fetch_row_version(store->recent.rel, tid, SnapshotAny, store->recent.row);
 }
 
 bool
 dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan)
 {
-	return scan_next(scan, store->recent_found);
+	return scan_next(scan, store->recent.row);
 }
 
 /*
@@ -433,7 +379,7 @@ dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group, int64 st
 		ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTEqualStrategyNumber,
 					rel->time->type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ,
 					Int64GetDatum(start));
-	scan = dp_index_beginscan(store->packed, store->packed_index, snapshot, nkeys);
+	scan = dp_index_beginscan(store->packed.rel, store->packed_index, snapshot, nkeys);
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
 }
@@ -448,7 +394,7 @@ dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot)
 
 	open_packed(store);
 	dp_bucket_packed_flush(store);
-	scan = dp_index_beginscan(store->packed, store->packed_index, snapshot, 0);
+	scan = dp_index_beginscan(store->packed.rel, store->packed_index, snapshot, 0);
 	index_rescan(scan, NULL, 0, NULL, 0);
 	return scan;
 }
@@ -456,18 +402,18 @@ dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot)
 bool
 dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan)
 {
-	return scan_next(scan, store->packed_found);
+	return scan_next(scan, store->packed.row);
 }
 
 /*
- * The contents of the row in store->packed_found; points into it
+ * The contents of the row in store->packed.row; points into it
  */
 void
 dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
 					 Datum *data)
 {
 	DpBucketRel *rel = store->rel;
-	TupleTableSlot *slot = store->packed_found;
+	TupleTableSlot *slot = store->packed.row;
 	int i;
 
 	slot_getallattrs(slot);
@@ -494,7 +440,7 @@ bool
 dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid)
 {
 	open_packed(store);
-	return table_tuple_fetch_row_version(store->packed, tid, SnapshotAny, store->packed_found);
+	return table_tuple_fetch_row_version(store->packed.rel, tid, SnapshotAny, store->packed.row);
 }
 
 /*
@@ -518,7 +464,7 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 			old = MemoryContextSwitchTo(store->context);
 			store->packed_slots = palloc(sizeof(TupleTableSlot *) * PACKED_AT_ONCE);
 			for (i = 0; i < PACKED_AT_ONCE; i++)
-				store->packed_slots[i] = table_slot_create(store->packed, NULL);
+				store->packed_slots[i] = table_slot_create(store->packed.rel, NULL);
 			store->packed_context = AllocSetContextCreate(store->context, "docpatterns new buckets",
 														  ALLOCSET_DEFAULT_SIZES);
 			store->packed_bulk = GetBulkInsertState();
@@ -527,6 +473,8 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 		if (store->npacked_slots == PACKED_AT_ONCE)
 			dp_bucket_packed_flush(store);
 		slot = store->packed_slots[store->npacked_slots];
+		ExecClearTuple(slot);
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 
 		/* the slot's row is formed when it is written */
 		old = MemoryContextSwitchTo(store->packed_context);
@@ -536,10 +484,8 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 		MemoryContextSwitchTo(old);
 	}
 	else
-		slot = store->packed_slot;
+		slot = dp_table_blank(&store->packed);
 
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	for (i = 0; i < rel->ngroups; i++)
 	{
 		slot->tts_values[rel->groups[i]->packed - 1] = group->values[i];
@@ -554,17 +500,15 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 	}
 	slot->tts_values[rel->packed_data - 1] = data;
 	slot->tts_isnull[rel->packed_data - 1] = false;
-	ExecStoreVirtualTuple(slot);
-	if (store->packed->rd_att->constr != NULL)
-		ExecConstraints(store->packed_info, slot, store->estate);
 	if (store->packed_many)
 	{
+		ExecStoreVirtualTuple(slot);
+		dp_table_check(&store->packed, slot);
 		store->npacked_slots++;
-		return;
 	}
-	table_tuple_insert(store->packed, slot, command_id(store), 0, NULL);
-	index_entries(store, store->packed_info, slot);
-	ExecClearTuple(slot);
+	else
+		dp_table_insert(&store->packed);
+	forget(store);
 }
 
 /* Writes the collected buckets. */
@@ -579,68 +523,31 @@ dp_bucket_packed_flush(DpBucketStore *store)
 		return;
 	store->npacked_slots = 0;
 	old = MemoryContextSwitchTo(store->packed_context);
-	table_multi_insert(store->packed, store->packed_slots, n, command_id(store), 0,
+	table_multi_insert(store->packed.rel, store->packed_slots, n,
+					   store->cid != InvalidCommandId ? store->cid : GetCurrentCommandId(true), 0,
 					   store->packed_bulk);
 	MemoryContextSwitchTo(old);
 	for (i = 0; i < n; i++)
 	{
-		index_entries(store, store->packed_info, store->packed_slots[i]);
+		dp_table_added(&store->packed, store->packed_slots[i]);
+		forget(store);
 		ExecClearTuple(store->packed_slots[i]);
 	}
 	MemoryContextReset(store->packed_context);
 }
 
 /*
- * Replaces the bucket in store->packed_found.
+ * Replaces the bucket in store->packed.row.
  */
 TM_Result
-dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait,
-						TM_FailureData *failure)
+dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data)
 {
-	DpBucketRel *rel = store->rel;
-	TupleTableSlot *slot = store->packed_slot;
-	TupleTableSlot *found = store->packed_found;
-	LockTupleMode mode;
-	DpUpdateIndexes indexes;
+	AttrNumber column = store->rel->packed_data;
 	TM_Result result;
 
-	slot_getallattrs(found);
-	ExecClearTuple(slot);
-	memcpy(slot->tts_values, found->tts_values, sizeof(Datum) * slot->tts_tupleDescriptor->natts);
-	memcpy(slot->tts_isnull, found->tts_isnull, sizeof(bool) * slot->tts_tupleDescriptor->natts);
-	slot->tts_values[rel->packed_data - 1] = data;
-	ExecStoreVirtualTuple(slot);
-	check_identity(store->packed, &store->packed_checked);
-	result =
-		table_tuple_update(store->packed, tid, slot, command_id(store), store->estate->es_snapshot,
-						   InvalidSnapshot, wait, failure, &mode, &indexes);
-	if (result == TM_Ok)
-	{
-		dp_update_index_tuples(store->packed_info, slot, store->estate, indexes);
-		if (store->packed_info->ri_TrigDesc != NULL &&
-			store->packed_info->ri_TrigDesc->trig_update_after_row)
-			ExecARUpdateTriggers(store->estate, store->packed_info, NULL, NULL, tid, NULL, slot,
-								 NIL, NULL, false);
-	}
-	ExecClearTuple(slot);
-	return result;
-}
-
-/*
- * Delete a bucket.
- */
-TM_Result
-dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
-{
-	TM_Result result;
-
-	check_identity(store->packed, &store->packed_checked);
-	result = table_tuple_delete(store->packed, tid, command_id(store), store->estate->es_snapshot,
-								InvalidSnapshot, wait, failure, false);
-
-	if (result == TM_Ok && store->packed_info->ri_TrigDesc != NULL &&
-		store->packed_info->ri_TrigDesc->trig_delete_after_row)
-		ExecARDeleteTriggers(store->estate, store->packed_info, tid, NULL, NULL, false);
+	dp_table_copy(&store->packed)->tts_values[column - 1] = data;
+	result = dp_table_update(&store->packed, tid, column, true);
+	forget(store);
 	return result;
 }
 
@@ -748,49 +655,36 @@ dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum
 					 measured, measured_nulls);
 }
 
-/* The executor's description of a table */
-static ResultRelInfo *
-info_make(DpBucketStore *store, Relation rel)
-{
-	ResultRelInfo *info = makeNode(ResultRelInfo);
-	const TriggerDesc *triggers = rel->trigdesc;
-
-	/* InitResultRelInfo() copies all triggers, those that never fire here, too */
-	if (triggers != NULL && (triggers->trig_insert_after_row || triggers->trig_update_after_row ||
-							 triggers->trig_delete_after_row))
-	{
-		InitResultRelInfo(info, rel, 0, NULL, 0);
-		store->fires = true;
-	}
-	else
-		info->ri_RelationDesc = rel;
-	ExecOpenIndices(info, false);
-	return info;
-}
-
 /* The table of waiting measurements. */
 static void
 open_recent(DpBucketStore *store)
 {
 	DpBucketRel *rel = store->rel;
 
-	store->recent = table_open(rel->recent, RowExclusiveLock);
-	store->recent_info = info_make(store, store->recent);
-	store->recent_slot = table_slot_create(store->recent, NULL);
+	table_ready(store, &store->recent, rel->recent);
 	if (rel->recent_arrived > 0)
-		store->arrived = dp_identity_sequence(store->recent, rel->recent_arrived);
+		store->arrived = dp_identity_sequence(store->recent.rel, rel->recent_arrived);
 }
 
-/* Creates store->recent_found, which few INSERTs need. */
+/* One of the tables. */
+static void
+table_ready(DpBucketStore *store, DpTable *t, Oid relid)
+{
+	dp_table_open(t, relid, RowExclusiveLock);
+	dp_table_fire(t, store->estate);
+	t->cid = &store->cid;
+}
+
+/* Creates store->recent.row, which few INSERTs need. */
 static void
 found_recent(DpBucketStore *store)
 {
 	MemoryContext old;
 
-	if (store->recent_found != NULL)
+	if (store->recent.row != NULL)
 		return;
 	old = MemoryContextSwitchTo(store->context);
-	store->recent_found = table_slot_create(store->recent, NULL);
+	store->recent.row = table_slot_create(store->recent.rel, NULL);
 	MemoryContextSwitchTo(old);
 }
 
@@ -800,13 +694,11 @@ open_packed(DpBucketStore *store)
 {
 	MemoryContext old;
 
-	if (store->packed != NULL)
+	if (store->packed.rel != NULL)
 		return;
 	old = MemoryContextSwitchTo(store->context);
-	store->packed = table_open(store->rel->packed, RowExclusiveLock);
-	store->packed_info = info_make(store, store->packed);
-	store->packed_slot = table_slot_create(store->packed, NULL);
-	store->packed_found = table_slot_create(store->packed, NULL);
+	table_ready(store, &store->packed, store->rel->packed);
+	store->packed.row = table_slot_create(store->packed.rel, NULL);
 	store->packed_index = index_of(store, store->rel->packed_index);
 	MemoryContextSwitchTo(old);
 }
@@ -825,15 +717,13 @@ index_of(DpBucketStore *store, Oid index)
 }
 
 /* A row as one of the table of waiting measurements. */
-static void
-fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls)
+static TupleTableSlot *
+fill_recent(DpBucketStore *store, const Datum *values, const bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
+	TupleTableSlot *slot = dp_table_blank(&store->recent);
 	int i;
 
-	ExecClearTuple(slot);
-	if (slot->tts_tupleDescriptor->natts != rel->ncolumns)
-		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	for (i = 0; i < rel->ncolumns; i++)
 	{
 		int att = rel->columns[i].recent - 1;
@@ -841,7 +731,7 @@ fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, con
 		slot->tts_values[att] = values[i];
 		slot->tts_isnull[att] = nulls[i];
 	}
-	ExecStoreVirtualTuple(slot);
+	return slot;
 }
 
 /* Keys that find a group in an index; returns how many. */
@@ -870,40 +760,10 @@ group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, Sca
 	return rel->ngroups;
 }
 
-/* Entries in the indexes for a new row, and its triggers. */
+/* Frees what checks of a row left in a call's own executor; a statement may still use it. */
 static void
-index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot)
+forget(DpBucketStore *store)
 {
-	List *recheck = NIL;
-
-	if (info->ri_NumIndices > 0)
-		recheck = dp_insert_index_tuples(info, slot, store->estate);
-	if (info->ri_TrigDesc != NULL && info->ri_TrigDesc->trig_insert_after_row)
-		ExecARInsertTriggers(store->estate, info, slot, recheck, NULL);
-	list_free(recheck);
-
-	/* a statement may still use it */
 	if (store->own_estate)
 		ResetPerTupleExprContext(store->estate);
-}
-
-/* Returns the command number for written rows. */
-static CommandId
-command_id(DpBucketStore *store)
-{
-	return store->cid != InvalidCommandId ? store->cid : GetCurrentCommandId(true);
-}
-
-/*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a table publishes updates and deletes without a
- * replica identity: a subscriber could not find the row.
- */
-static void
-check_identity(Relation rel, bool *checked)
-{
-	if (likely(*checked))
-		return;
-	CheckCmdReplicaIdentity(rel, CMD_UPDATE);
-	CheckCmdReplicaIdentity(rel, CMD_DELETE);
-	*checked = true;
 }

@@ -22,6 +22,7 @@
 #include "nodes/execnodes.h"
 #include "utils/snapshot.h"
 
+#include "kit/rows/table.h"
 #include "patterns/bucket/fdw.h"
 #include "types/bucket/bucket.h"
 
@@ -39,24 +40,14 @@ typedef struct DpBucketStore
 	CommandId cid;         /* of written rows; InvalidCommandId: the current command's */
 	MemoryContext context; /* lives as long as the store */
 	MemoryContext scratch; /* for users of the store; reset often */
-	bool recent_checked;   /* for a replica identity */
-	bool packed_checked;
-	bool fires; /* one of the tables has AFTER ROW triggers, such as those of a foreign key */
 
-	/* waiting measurements */
-	Relation recent;
-	ResultRelInfo *recent_info;
-	TupleTableSlot *recent_slot;  /* of written rows */
-	TupleTableSlot *recent_found; /* for reads; NULL until the first */
+	/* waiting measurements; a row that was found is in recent.row, NULL until the first */
+	DpTable recent;
 	Relation recent_index;
-	Oid arrived;                 /* pages: the sequence */
-	BulkInsertState recent_bulk; /* NULL without bulk inserts */
+	Oid arrived; /* pages: the sequence */
 
-	/* buckets; opened when first used */
-	Relation packed;
-	ResultRelInfo *packed_info;
-	TupleTableSlot *packed_slot;
-	TupleTableSlot *packed_found;
+	/* buckets; opened when first used, rel is NULL until then */
+	DpTable packed;
 	Relation packed_index;
 	bool packed_many; /* new buckets are written several at once */
 	TupleTableSlot **packed_slots;
@@ -106,28 +97,26 @@ extern uint32 dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *
 /* Waiting measurements */
 extern void dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
 									ItemPointer tid);
-extern TM_Result
-dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
 extern TM_Result dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
-										 const bool *nulls, TM_FailureData *failure);
+										 const bool *nulls);
 
-/* The row in store->recent_found; points into it. */
+/* The row in store->recent.row; points into it. */
 extern void dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls);
 
 /*
  * Waiting measurements of a group (NULL: of all) with since <= time < until in
  * the order of group and time; pages: all, in the order of arrival.  Each is
- * put into store->recent_found.
+ * put into store->recent.row.
  */
 extern IndexScanDesc dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group,
 										   int64 since, int64 until, Snapshot snapshot);
 extern bool dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan);
 
-/* Reads a version of a waiting measurement, even a deleted one, into store->recent_found. */
+/* Reads a version of a waiting measurement, even a deleted one, into store->recent.row. */
 extern bool dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid);
 
 /*
- * Reads buckets of a group and start (pages: of a group, in their order) into store->packed_found.
+ * Reads buckets of a group and start (pages: of a group, in their order) into store->packed.row.
  * Does not include collected ones, which no snapshot of this command shows anyway.
  */
 extern IndexScanDesc dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group,
@@ -137,21 +126,18 @@ extern bool dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan);
 /* All buckets, in the order of group and start. */
 extern IndexScanDesc dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot);
 
-/* The contents of a bucket's row in store->packed_found */
+/* The contents of a bucket's row in store->packed.row */
 extern void dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
 								 Datum *data);
 
-/* Reads a version of a bucket's row, even a deleted one, into store->packed_found. */
+/* Reads a version of a bucket's row, even a deleted one, into store->packed.row. */
 extern bool dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid);
 
 extern void dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 									int seq, Datum data);
 
-/* Replaces the data of the row in store->packed_found; its other columns stay. */
-extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data,
-										 bool wait, TM_FailureData *failure);
-extern TM_Result
-dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
+/* Replaces the data of the row in store->packed.row; its other columns stay. */
+extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data);
 
 /* Writes the collected buckets. */
 extern void dp_bucket_packed_flush(DpBucketStore *store);

@@ -359,13 +359,15 @@ dp_kv_update(DpKvCall *call, DpKvTable table, int column, Datum value, bool isnu
 
 	row->tts_values[column - 1] = value;
 	row->tts_isnull[column - 1] = isnull;
-	return was_written(dp_table_update(&r->table, column, wait));
+	return was_written(dp_table_update(&r->table, &r->table.row->tts_tid, column, wait));
 }
 
 bool
 dp_kv_delete(DpKvCall *call, DpKvTable table, bool wait)
 {
-	return was_written(dp_table_delete(&dp_kv_rel(call, table)->table, wait));
+	DpTable *t = &dp_kv_rel(call, table)->table;
+
+	return was_written(dp_table_delete(t, &t->row->tts_tid, wait));
 }
 
 void
