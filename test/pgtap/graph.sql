@@ -51,7 +51,7 @@ SELECT is((SELECT count(*) FROM graph_shortest_path('chain', repeat('x', 2000) |
 SELECT is((SELECT max(step) FROM graph_shortest_path('chain', repeat('x', 2000) || '0', 4997, 'b', 'a')), 4997, 'its ends');
 SET LOCAL work_mem = '64kB';
 SELECT throws_ok($$SELECT graph_lookup('chain', repeat('x', 2000) || '0', 'b', 'a')$$, '53400');
-SELECT throws_like($$SELECT graph_lookup('chain', repeat('x', 2000) || '0', 'b', 'a')$$, '%memory that work_mem allows%');
+SELECT throws_like($$SELECT graph_lookup('chain', repeat('x', 2000) || '0', 'b', 'a')$$, 'graph has more nodes than work_mem allows');
 SELECT is((SELECT count(*) FROM graph_lookup('chain', repeat('x', 2000) || '0', 'b', 'a', 20)), 21::bigint, 'a part fits');
 RESET work_mem;
 
