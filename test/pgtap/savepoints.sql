@@ -2,7 +2,7 @@
 -- then in others that are rolled back.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(12);
+SELECT plan(16);
 
 -- Runs the first statement in a block that ends well, and the second one in such a block inside of one that fails.
 CREATE FUNCTION two_blocks() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -68,6 +68,40 @@ UPDATE c SET doc = bson_set(doc, 'up', 1) WHERE _id = 3;
 SELECT is((SELECT doc FROM c WHERE _id = 4), '{"_id": 4, "up": 3, "a": [1, 3], "x": 1}'::bson, 'a node below has what both wrote');
 SELECT pg_temp.all_true('tree');
 DROP TABLE c CASCADE;
+
+-- A statement fails at its second row, at two depths, between statements that end well.
+CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.doc ? 'fails' THEN RAISE division_by_zero; END IF; RETURN NULL; END $$;
+CREATE FUNCTION pg_temp.interrupted(failing text, first text, second text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  BEGIN EXECUTE failing; EXCEPTION WHEN division_by_zero THEN NULL; END;
+  BEGIN
+    BEGIN EXECUTE failing; EXCEPTION WHEN division_by_zero THEN NULL; END;
+    EXECUTE first;
+  EXCEPTION WHEN no_data_found THEN NULL;
+  END;
+  EXECUTE second;
+END $$;
+CREATE TABLE t (id int PRIMARY KEY, doc bson);
+SELECT outlier_enable('t', 'a', 2, chunk => 2), versioning_enable('t') \g /dev/null
+INSERT INTO t VALUES (1, '{a: [1, 2, 3, 4, 5]}'), (2, '{a: [6, 7, 8, 9], fails: 1}');
+CREATE TRIGGER aa AFTER UPDATE ON t FOR EACH ROW WHEN (NEW.id > 2) EXECUTE FUNCTION fails();
+SELECT pg_temp.interrupted('UPDATE t SET id = id + 10', 'UPDATE t SET id = 3 WHERE id = 1', $$INSERT INTO t VALUES (1, '{a: [0, 0, 0]}')$$);
+SELECT results_eq($$SELECT id, doc ->> 'a' FROM t_whole ORDER BY id$$, $$VALUES (1, '[0, 0, 0]'), (2, '[6, 7, 8, 9]'), (3, '[1, 2, 3, 4, 5]')$$, 'arrays go with their keys');
+SELECT collection_create('c'), collection_create('l'), collection_create('s') \g /dev/null
+SELECT tree_enable('c', parent => 'up', ancestors => 'a', children => 'below'), reference_enable('l', 'c', 'c', live => '{x}', on_delete => 'keep'), relationship_enable('l', 'm', 'c', 'n'),
+  single_collection_enable('s', 'docType', 'of', id_fields => '{x: "x"}', missing => 'error', views => false) \g /dev/null
+INSERT INTO c (doc) VALUES ('{_id: 1, x: 1, n: []}'), ('{_id: 2, up: 1, x: 2, n: []}'), ('{_id: 3, up: 2, x: 3, n: [], fails: 1}');
+INSERT INTO l (doc) VALUES ('{_id: 1, c: 1, m: []}'), ('{_id: 2, c: 3, m: [], fails: 1}');
+CREATE TRIGGER aa AFTER UPDATE ON c FOR EACH ROW EXECUTE FUNCTION fails();
+CREATE TRIGGER aa AFTER UPDATE ON l FOR EACH ROW EXECUTE FUNCTION fails();
+CREATE TRIGGER aa AFTER INSERT ON s FOR EACH ROW EXECUTE FUNCTION fails();
+SELECT pg_temp.interrupted($$UPDATE c SET doc = bson_set(bson_set(doc, 'x', 9), 'up', 1) WHERE _id > 1$$, $$UPDATE c SET doc = bson_set(doc, 'x', 4) WHERE _id = 1$$, $$INSERT INTO c (doc) VALUES ('{_id: 4, up: 2, n: []}')$$);
+SELECT pg_temp.interrupted($$UPDATE l SET doc = bson_set(bson_set(doc, 'c', 2), 'm', '[2]'::bson_value)$$, $$UPDATE l SET doc = bson_set(doc, 'm', '[1]'::bson_value) WHERE _id = 1$$, $$UPDATE c SET doc = bson_set(doc, 'n', '[1]'::bson_value) WHERE _id = 2$$);
+SELECT pg_temp.interrupted($$INSERT INTO s (doc) VALUES ('{docType: "x", x: 1}'), ('{docType: "x", x: 2, of: ["9"], fails: 1}')$$, $$INSERT INTO s (doc) VALUES ('{docType: "x", x: 3}')$$, $$INSERT INTO s (doc) VALUES ('{docType: "x", x: 4}')$$);
+SELECT results_eq($$SELECT doc -> 'a' FROM c ORDER BY _id$$, $$VALUES ('[]'::bson_value), ('[1]'), ('[1, 2]'), ('[1, 2]')$$, 'nodes are where they were');
+SELECT results_eq($$SELECT doc ->> 'c.x', doc ->> 'm' FROM l ORDER BY _id$$, $$VALUES ('4', '[1, 2]'), ('3', '[]')$$, 'references and relationships follow what ended well');
+SELECT pg_temp.all_true('interrupted statements');
+DROP TABLE t, c, l, s CASCADE;
 
 -- Revisions and changes
 CREATE TABLE p (id int PRIMARY KEY, doc bson);
