@@ -33,8 +33,8 @@ static bool exists_any(FunctionCallInfo fcinfo, bool all);
 /* ---------------------------------------------------------------- -> and ->> */
 
 /*
- * bson_get(bson, path text) -> bson_value, bson -> text: the field that the
- * path leads to; NULL if there is none.
+ * bson_get(bson, path text) -> bson_value, bson -> text: the value at the path; NULL if there is
+ * none.
  */
 DP_FUNCTION(dp_bson_get);
 Datum
@@ -61,8 +61,7 @@ dp_bson_get_text(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson #> text[] -> bson_value: the elements of the path are taken as they
- * are, so that they may hold dots.
+ * bson #> text[] -> bson_value: the array's elements are literal names, so they may contain dots.
  */
 DP_FUNCTION(dp_bson_get_array);
 Datum
@@ -280,7 +279,7 @@ dp_value_as_text(const DpValue *value)
 			break;
 	}
 
-	/* the rest goes through a buffer that becomes the text */
+	/* other values go through a buffer that becomes the text */
 	initStringInfo(&out);
 	appendStringInfoSpaces(&out, VARHDRSZ);
 	if (value->type == DP_TYPE_DATE)
@@ -295,10 +294,9 @@ dp_value_as_text(const DpValue *value)
 }
 
 /*
- * Writes the shortest digits that read back the same, and returns their
- * number.  Most doubles in documents are amounts with at most two decimals:
- * where an integer divided by 100 gives the double, its digits are those, since
- * no two decimals of up to 15 digits stand for the same double.
+ * Writes the shortest digits that read back the same, and returns their number.  Most doubles in
+ * documents are amounts with at most two decimals: if an integer divided by 100 equals the double,
+ * its digits are the result, since no two decimals of up to 15 digits have the same double.
  */
 static int
 write_double(double d, char *buf)
@@ -329,9 +327,7 @@ write_double(double d, char *buf)
 	return double_to_shortest_decimal_buf(d, buf);
 }
 
-/*
- * Appends a UUID as it is written.
- */
+/* Appends the text of a UUID. */
 static void
 append_uuid(StringInfo out, const uint8 *bytes)
 {
@@ -344,10 +340,7 @@ append_uuid(StringInfo out, const uint8 *bytes)
 
 /* ---------------------------------------------------------------- existence */
 
-/*
- * bson_exists(bson, path text) -> bool, bson ? text: whether the path leads to
- * anything, null included.
- */
+/* bson_exists(bson, path text) -> bool, bson ? text: whether the path exists, also with null. */
 DP_FUNCTION(dp_bson_exists);
 Datum
 dp_bson_exists(PG_FUNCTION_ARGS)
@@ -370,8 +363,8 @@ dp_bson_value_exists(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_exists_any(bson, paths text[]) -> bool, bson ?| text[]: whether any of
- * the paths leads to anything.  Nulls among the paths are ignored.
+ * bson_exists_any(bson, paths text[]) -> bool, bson ?| text[]: whether any of the paths exists.
+ * Nulls among the paths are ignored.
  */
 DP_FUNCTION(dp_bson_exists_any);
 Datum
@@ -391,9 +384,7 @@ dp_bson_exists_all(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(exists_any(fcinfo, true));
 }
 
-/*
- * Whether all or any of the paths in the second argument lead to something.
- */
+/* True if all or any of the paths in the second argument exist. */
 static bool
 exists_any(FunctionCallInfo fcinfo, bool all)
 {
@@ -468,8 +459,7 @@ dp_bson_value_typeof(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_typeof(bson, path text) -> text: the type of what the path leads to;
- * NULL if there is nothing.
+ * bson_typeof(bson, path text) -> text: the type of the value at the path; NULL if there is none.
  */
 DP_FUNCTION(dp_bson_typeof);
 Datum
@@ -520,8 +510,8 @@ dp_bson_array_length(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_array_length(bson, path text) -> int: the same for what the path leads
- * to; NULL if there is nothing.
+ * bson_array_length(bson, path text) -> int: the same for the value at the path; NULL if there is
+ * none.
  */
 DP_FUNCTION(dp_bson_array_length_path);
 Datum

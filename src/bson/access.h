@@ -1,6 +1,6 @@
 /*
  * access.h
- *		What the operator ->> shows of a value, and lists of paths that are arguments.
+ *		The text of values for the operator ->>, and lists of paths as arguments.
  */
 #ifndef DP_BSON_ACCESS_H
 #define DP_BSON_ACCESS_H
@@ -10,10 +10,9 @@
 #include "bson/path.h"
 
 /*
- * The text of a value as ->> gives it, palloc'd, or NULL for null and
- * undefined: strings and symbols plain, numbers by their digits, dates in ISO
- * 8601 in UTC, UUIDs and ObjectIds as they are written, anything else as JSON.
- * Raises UNTRANSLATABLE_CHARACTER for a string that holds a NUL.
+ * The text of a value for ->>, palloc'd, or NULL for null and undefined: strings and symbols plain,
+ * numbers by their digits, dates in ISO 8601 in UTC, UUIDs and ObjectIds in their text form,
+ * anything else as JSON.  Raises UNTRANSLATABLE_CHARACTER for a string with a NUL.
  */
 extern text *dp_value_as_text(const DpValue *value);
 

@@ -2,9 +2,8 @@
  * aggregate.c
  *		The aggregates sum, avg, min and max over bson_value.
  *
- * sum and avg do as MongoDB's $sum and $avg: what is not a number is passed
- * over; the widest type that was met decides the type of the result.  Nothing
- * is rounded before the end (exactsum.h).
+ * sum and avg behave like MongoDB's $sum and $avg: they ignore values that are not numbers, and the
+ * widest type determines the type of the result.  Nothing is rounded before the end (exactsum.h).
  */
 #include "postgres.h"
 

@@ -295,14 +295,14 @@ magnitude_of(const DpBigSum *sum, Magnitude *m)
 		m->n--;
 	while (m->n > 0 && m->digits[0] == 0)
 	{
-		/* the digits may stand in room: their start cannot be moved without care */
+		/* the digits may be in room: do not move the pointer */
 		memmove(m->digits, m->digits + 1, sizeof(uint32) * (m->n - 1));
 		m->n--;
 		m->first++;
 	}
 }
 
-/* Gives back what it palloc'd. */
+/* Frees its palloc'd memory. */
 static void
 magnitude_free(Magnitude *m)
 {

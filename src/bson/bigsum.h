@@ -2,10 +2,9 @@
  * bigsum.h
  *		Sums of doubles and integers, and of their squares, without rounding.
  *
- * A sum is an integer of any length times a power of two, kept in words of 64
- * bits that count 32 bits each, so that adding carries nothing: an addition
- * touches three words.  What is taken out leaves no trace, and a result is
- * rounded once, from the exact sum.
+ * A sum is an integer of any length times a power of two, in words of 64 bits with 32 bits of value
+ * each, so that adding does not carry: an addition changes three words.  Removing a value restores
+ * the previous sum, and a result is rounded once, from the exact sum.
  */
 #ifndef DP_BSON_BIGSUM_H
 #define DP_BSON_BIGSUM_H
@@ -51,7 +50,7 @@ extern Numeric dp_big_to_numeric(const DpBigSum *sum);
  */
 extern double dp_big_deviation(int64 n, const DpBigSum *sum, const DpBigSum *squares, int less);
 
-/* The sum as bytes: equal sums have equal bytes.  Unpacking adds what it reads. */
+/* Packs the sum: equal sums have equal bytes.  Unpacking adds the packed sum. */
 extern void dp_big_pack(StringInfo out, const DpBigSum *sum);
 extern void dp_big_unpack(DpBigSum *sum, DpPacked *p);
 

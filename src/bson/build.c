@@ -16,7 +16,7 @@
 #include "bson/cast.h"
 #include "bson/reader.h"
 
-/* What a VARIADIC "any" function remembers between its calls */
+/* The cache of a VARIADIC "any" function between its calls */
 typedef struct BuildCache
 {
 	bool variadic; /* called with VARIADIC array */
@@ -205,8 +205,8 @@ dp_bson_agg_transfn(PG_FUNCTION_ARGS)
 }
 
 /*
- * Final function of bson_agg: a copy of the array, closed.  The state is left
- * open because a window goes on with it.
+ * Final function of bson_agg: a closed copy of the array.  The state stays open because a window
+ * continues with it.
  */
 DP_FUNCTION(dp_bson_agg_finalfn);
 Datum
@@ -234,9 +234,7 @@ dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(result);
 }
 
-/*
- * The converters of the arguments, looked up at the first call.
- */
+/* The converters of the arguments, made at the first call. */
 static BuildCache *
 build_cache(FunctionCallInfo fcinfo, int first)
 {

@@ -1,6 +1,6 @@
 /*
  * build.h
- *		What the aggregates that build documents share.
+ *		Shared by the aggregates that build documents.
  */
 #ifndef DP_BSON_BUILD_H
 #define DP_BSON_BUILD_H

@@ -43,7 +43,7 @@ dp_builder_reset(DpBuilder *b)
 	b->depth = 0;
 }
 
-/* Give back the memory of a builder whose result is not wanted. */
+/* Frees a builder without a result. */
 void
 dp_builder_free(DpBuilder *b)
 {
@@ -327,7 +327,7 @@ builder_push(DpBuilder *b, bool is_array)
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 	if (b->depth == b->maxdepth)
 	{
-		/* beside the buffer: the builder of an aggregate outlives the current context */
+		/* in the buffer's context, because an aggregate's builder outlives the current one */
 		DpBuilderLevel *levels = MemoryContextAlloc(GetMemoryChunkContext(b->buf),
 													sizeof(DpBuilderLevel) * b->maxdepth * 2);
 

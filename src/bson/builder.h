@@ -74,8 +74,8 @@ extern void dp_builder_append_bytes(DpBuilder *b, const void *bytes, Size n);
 extern uint8 *dp_builder_reserve(DpBuilder *b, Size n);
 
 /*
- * Elements that already stand in a document: n bytes from a type byte on, copied as they are (not
- * into arrays).
+ * Elements of an existing document: n bytes from a type byte on, copied unchanged (not into
+ * arrays).
  */
 #define dp_builder_append_elements(b, from, n) dp_builder_append_bytes(b, from, n)
 
@@ -103,7 +103,7 @@ extern struct varlena *dp_builder_finish_bson(DpBuilder *b);
 /* The document or array that was built, as a bson_value of that type. */
 extern struct varlena *dp_builder_finish_value(DpBuilder *b, uint8 type);
 
-/* What was built so far, without header; valid until the next append. */
+/* The document so far, without header; valid until the next append. */
 static inline DpValue
 dp_builder_view(const DpBuilder *b, uint8 type)
 {

@@ -357,9 +357,7 @@ dp_converter_name(DpConverter *c, Datum d, uint32 *len)
 	return s;
 }
 
-/*
- * The conversion of a type that can be told from its OID alone, or OUTPUT.
- */
+/* The conversion of a type if its OID determines it, or OUTPUT. */
 static DpConversion
 conversion_of_type(Oid typid)
 {

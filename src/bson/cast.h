@@ -49,9 +49,7 @@ typedef enum DpConversion
 	DP_CONVERT_OUTPUT /* by the type's output function */
 } DpConversion;
 
-/*
- * What was looked up about a type, for loops and for fn_extra.
- */
+/* Cached facts about a type, for loops and for fn_extra. */
 typedef struct DpConverter
 {
 	Oid typid; /* the type that it was made for */
@@ -69,15 +67,15 @@ typedef struct DpConverter
 } DpConverter;
 
 /*
- * Appends a treepath as an array.  Set when the library is loaded, by whom it
- * is known what one looks like: this room knows nobody.
+ * Appends a treepath as an array.  Set when the library is loaded, because bson must not depend on
+ * types.
  */
 extern void (*dp_append_treepath)(DpBuilder *b, const char *name, uint32 namelen,
 								  struct varlena *path);
 
 /*
- * Look up how values of the type are converted.  What has to be remembered is
- * kept in mcxt, which must live as long as the converter.
+ * Looks up how values of the type are converted.  Allocates in mcxt, which must live as long as the
+ * converter.
  */
 extern void dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt);
 
@@ -95,16 +93,15 @@ extern void dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namel
 									bool isnull, Oid typid);
 
 /*
- * A bson_value made of an SQL value that is not NULL.  It is a new palloc'd
- * varlena, except that a bson_value comes back itself, detoasted.
+ * A bson_value from a SQL value that is not NULL: a new palloc'd varlena, or a detoasted bson_value
+ * itself.
  */
 extern struct varlena *dp_converter_value(DpConverter *c, Datum d);
 extern struct varlena *dp_datum_to_value(Datum d, Oid typid);
 
 /*
- * Leaves of a builder that holds one element only the element's value, and
- * returns its type.  For those who have functions that append elements and
- * need a value.
+ * Reduces a builder with only one element to the element's value, and returns its type.  For
+ * callers whose functions append elements but who need a value.
  */
 extern uint8 dp_builder_strip_element(DpBuilder *b);
 
@@ -122,12 +119,11 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
 
 /*
- * The BSON value as a datum of the SQL type, with the type's modifier applied
- * (-1: none), palloc'd where it is passed by reference.  BSON null and
- * undefined set *isnull, except for the types that have a null of their own:
- * bson_value, jsonb and json.  Raises INVALID_PARAMETER_VALUE if the value is
- * of another kind, NUMERIC_VALUE_OUT_OF_RANGE and DATETIME_VALUE_OUT_OF_RANGE
- * if it does not fit, and what input functions and domains raise.
+ * The BSON value as a datum of the SQL type, with the type's modifier applied (-1: none), palloc'd
+ * if it is passed by reference.  BSON null and undefined set *isnull, except for the types with
+ * their own null: bson_value, jsonb and json.  Raises INVALID_PARAMETER_VALUE if the value is of
+ * another kind, NUMERIC_VALUE_OUT_OF_RANGE and DATETIME_VALUE_OUT_OF_RANGE if it does not fit, and
+ * the errors of input functions and domains.
  */
 extern Datum dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull);
 

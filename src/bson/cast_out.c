@@ -119,7 +119,7 @@ convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 	Datum result;
 	text *t;
 
-	/* the types that have a null of their own keep it */
+	/* types with their own null keep it */
 	if ((v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED) && typid != JSONBOID &&
 		typid != JSONOID && (typid < FirstNormalObjectId || typid != dp_types()->bson_value))
 	{

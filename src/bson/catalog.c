@@ -2,8 +2,8 @@
  * catalog.c
  *		OIDs of the extension's own types, looked up once per backend.
  *
- * The extension may live in any schema, so the types are found through
- * pg_extension.  The answer is kept until a type changes.
+ * The extension may be in any schema, so the types are found through pg_extension.  The result is
+ * cached until a type changes.
  */
 #include "postgres.h"
 

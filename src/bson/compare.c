@@ -27,9 +27,7 @@ static int
 documents_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, bool names);
 static int codes_compare(const DpValue *a, const DpValue *b);
 
-/*
- * Compares two runs of bytes; of two that begin alike the shorter is less.
- */
+/* Compares two byte strings; a prefix is less than the longer one. */
 static inline int
 bytes_compare(const void *a, uint32 alen, const void *b, uint32 blen)
 {
@@ -240,9 +238,9 @@ leading_bytes(const void *p, uint32 n)
 }
 
 /*
- * The abbreviation of a document or an array: after the class of the container
- * that of the first element (0 if there is none), then for a document its name
- * and a NUL, then what is left of the abbreviation of its value.
+ * The abbreviation of a document or an array: the class of the container, the class of the first
+ * element (0 if there is none), for a document its name and a NUL, then the remaining bytes of the
+ * abbreviation of its value.
  */
 static uint64
 container_abbreviate(const uint8 *doc, uint32 size, uint8 class)
@@ -309,7 +307,7 @@ dp_value_abbreviate(const DpValue *v)
 			return container_abbreviate(v->data, v->len, class);
 
 		case DP_CLASS_BINARY:
-			/* two bytes of the length, then subtype and bytes; longer ones are all alike */
+			/* two bytes of the length, then subtype and bytes; longer ones are equal */
 			if (v->len - 5 < 0xffff)
 				key = (uint64) (v->len - 5) << 48 | leading_bytes(v->data + 4, v->len - 4) >> 16;
 			else

@@ -67,7 +67,7 @@ extern int dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uin
 /* Sorts values, the least first: stable. */
 extern void dp_values_sort(DpValue *values, int n);
 
-/* The position of a value among sorted ones, of any that is equal; -1: there is none. */
+/* The position of a value among sorted ones, of any equal one; -1: none. */
 extern int dp_values_find(const DpValue *values, int n, const DpValue *value);
 
 /* Compares a value with a string that is not (yet) in BSON. */

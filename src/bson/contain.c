@@ -6,12 +6,11 @@
  *		both are documents, and each field of the other one is also in this one,
  *		under the same name and with a value that contains the other's;
  *		both are arrays, and each element of the other one is contained in some
- *		element of this one, order and repetition not counting;
- *		otherwise, they are equal as the operator = says, so that numbers compare
+ *		element of this one, ignoring order and duplicates;
+ *		otherwise, they are equal by the operator =, so that numbers compare
  *		by value whatever their types.
- * An array also contains a scalar that is one of its elements, but only as the
- * operand itself, not further in.  Of fields with the same name the first one
- * counts.
+ * An array also contains a scalar that is one of its elements, but only at the top level.  Of
+ * fields with the same name only the first one counts.
  */
 #include "postgres.h"
 
@@ -58,8 +57,8 @@ dp_bson_contained(PG_FUNCTION_ARGS)
 }
 
 /*
- * Whether a stored document contains b.  If all fields of b are found near its
- * front, or one of them is there with another value, no more than that is read.
+ * True if a stored document contains b.  If all fields of b are found near its front, or one of
+ * them has another value there, only that part is read.
  */
 static bool
 stored_contains(Datum document, const DpValue *b)

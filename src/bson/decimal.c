@@ -86,8 +86,8 @@ dp_decimal128_to_numeric(const uint8 *d)
 }
 
 /*
- * The scale of a zero is a limit of decimal128, not of its value: 0.000 with
- * more zeros than it can say loses some.
+ * The scale of a zero is limited by decimal128: 0.000 with more zeros than it can represent loses
+ * some.
  */
 void
 dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
@@ -110,7 +110,7 @@ dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 	pfree(text);
 }
 
-/* Whether the text of a numeric stands for 0. */
+/* True if the text of a numeric represents 0. */
 static bool
 text_is_zero(const char *text)
 {
@@ -174,7 +174,7 @@ dp_exact_round_to_decimal128(const DpExact *e, int scale, uint8 out[DP_DECIMAL12
 	}
 	else
 	{
-		/* nothing to round: no more zeros than are asked for */
+		/* nothing to round: at most the requested zeros */
 		while (keep > ndigits && exponent < -scale)
 		{
 			keep--;

@@ -23,7 +23,7 @@
 #define OP_INSIDE 6
 #define OP_SPLICE 7
 
-/* What a splice has to save in bytes to be written */
+/* The bytes that a splice must save */
 #define SPLICE_MIN 8
 
 /* Instructions for one container that are being written */
@@ -31,16 +31,16 @@ typedef struct Writer
 {
 	StringInfo out;
 	bool is_array;
-	uint32 place; /* where the reader will be, after the copy that is due */
+	uint32 place; /* the reader's position after the pending copy */
 	uint32 copy;  /* elements to be copied that have not been written */
 } Writer;
 
-/* A container that goes in, while instructions are followed */
+/* An input container while instructions are applied */
 typedef struct Source
 {
 	const DpValue *container;
 	DpIter iter;
-	uint32 *offsets; /* where the elements begin; NULL: nobody has gone back yet */
+	uint32 *offsets; /* where the elements begin; NULL: not needed yet */
 	uint32 n;        /* their number */
 } Source;
 
@@ -132,7 +132,7 @@ write_container(StringInfo out, const DpValue *from, const DpValue *to, bool is_
 			break;
 		}
 	}
-	put(out, OP_END, 0); /* and so the copy that is due need not be written */
+	put(out, OP_END, 0); /* so the pending copy need not be written */
 }
 
 /*
@@ -435,10 +435,7 @@ follow(DpPacked *in, DpBuilder *b, const DpValue *from, bool is_array)
 	}
 }
 
-/*
- * The place is in front of an element, which may be one that was passed.  The
- * elements are looked up in a list that is made when it is needed first.
- */
+/* Moves to the front of an element, also backwards.  The elements are listed at first use. */
 static void
 source_go(Source *source, uint64 n)
 {
@@ -523,7 +520,7 @@ follow_insert(DpPacked *in, DpBuilder *b, uint64 n, bool is_array)
 		dp_builder_append_elements(b, start, in->next - start);
 }
 
-/* A value of that type, which says itself how long it is. */
+/* A value of that type, whose size follows from its bytes. */
 static DpValue
 unpack_value(DpPacked *in, uint8 type)
 {

@@ -1,10 +1,9 @@
 /*
  * diff_align.c
- *		Which element of one container is which of another.
+ *		Matches elements of one container with those of another.
  *
- * What both have at the end is taken first.  For the rest the elements of one
- * side are put into a hash table, by name or by their bytes, and those of the
- * other look there, each taking the first one that nobody has.
+ * Common elements at the end are matched first.  Of the rest, the elements of one side go into a
+ * hash table, by name or by their bytes, and each of the other side takes the first free match.
  */
 #include "postgres.h"
 
@@ -136,7 +135,7 @@ hash_of(const DpElement *e, bool is_array)
 	return hash_bytes(e->value.data, e->value.len) ^ e->value.type;
 }
 
-/* Each element of to looks at all of from. */
+/* Each element of to searches all of from. */
 static void
 claim_few(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto, bool is_array,
 		  int32 *match, bool *taken)

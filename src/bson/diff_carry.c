@@ -145,8 +145,8 @@ carry_arrays(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue
 }
 
 /*
- * Writes one value under a name: as it is in onto unless it changed, else
- * changed inside where all are of one kind, else as it is now.
+ * Writes one value under a name: as in onto unless it changed; else changed inside if all are of
+ * one kind; else the new value.
  */
 static void
 carry_value(DpBuilder *b, const DpElement *name, const DpValue *from, const DpValue *to,

@@ -74,9 +74,7 @@ walk_values(Walk *walk, const DpValue *before, const DpValue *after)
 	tell(walk, before, after);
 }
 
-/*
- * Members that changed or have gone in the old order, then those that have come.
- */
+/* Changed or removed members in the old order, then new ones. */
 static void
 walk_documents(Walk *walk, const DpValue *before, const DpValue *after)
 {
@@ -117,10 +115,7 @@ walk_documents(Walk *walk, const DpValue *before, const DpValue *after)
 	pfree(to);
 }
 
-/*
- * Elements in order; of those that were taken away where something else came,
- * the former first.
- */
+/* Elements in order; removed elements come before inserted ones at the same position. */
 static void
 walk_arrays(Walk *walk, const DpValue *before, const DpValue *after)
 {
@@ -166,7 +161,7 @@ members_of(const DpValue *container, DpMembers *members)
 	dp_members_read(&iter, members);
 }
 
-/* What dp_members_align() says, seen from the other side: palloc'd. */
+/* The result of dp_members_align() from the other side: palloc'd. */
 static int32 *
 reversed(const int32 *match, uint32 n, uint32 nfrom)
 {

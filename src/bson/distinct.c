@@ -2,15 +2,13 @@
  * distinct.c
  *		Sketches of distinct values: HyperLogLog.
  *
- * A hash of 64 bits is cut in two: the upper 11 bits choose a register, which
- * keeps the greatest rank (zeros in front, plus one) of the other bits that it
- * met.  While there are few values their hashes are kept instead, cut off at 32
- * bits: the upper 27 bits and the rank of the rest, from which the register and
- * its rank can be told later.
+ * The upper 11 bits of a 64-bit hash choose a register, which keeps the greatest rank (leading
+ * zeros plus one) of the other bits.  While there are few values, their hashes are kept instead,
+ * truncated to 32 bits: the upper 27 bits and the rank of the rest, which determine the register
+ * and its rank.
  *
- * The estimate is that of O. Ertl, "New cardinality estimation algorithms for
- * HyperLogLog sketches" (2017), which needs no tables and has no range in which
- * it is biased.
+ * The estimate is that of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
+ * (2017), which needs no tables and has no biased range.
  */
 #include "postgres.h"
 
@@ -71,7 +69,7 @@ register_of_hash(uint64 hash, int *rank)
 	return (uint32) (hash >> (64 - DP_DISTINCT_BITS));
 }
 
-/* A hash as it is kept while there are few. */
+/* The kept form of a hash while there are few. */
 static inline uint32
 sparse_of_hash(uint64 hash)
 {
@@ -119,7 +117,7 @@ add_kept_dense(DpDistinct *sketch, uint32 kept)
 	sketch->registers[at] = Max(sketch->registers[at], rank);
 }
 
-/* Adds a hash as it is kept. */
+/* Adds a kept hash. */
 static void
 add_kept(DpDistinct *sketch, uint32 kept)
 {
@@ -190,7 +188,7 @@ dp_distinct_merge(DpDistinct *sketch, const DpDistinct *other)
 	}
 }
 
-/* x + x^2 + 2 x^4 + 4 x^8 + ...: what the registers that are 0 stand for. */
+/* x + x^2 + 2 x^4 + 4 x^8 + ...: the contribution of registers that are 0. */
 static double
 sigma(double x)
 {

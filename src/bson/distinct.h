@@ -1,15 +1,13 @@
 /*
  * distinct.h
- *		Sketches that tell how many distinct values there were.
+ *		Sketches that estimate the number of distinct values.
  *
- * A sketch (HyperLogLog) has about 1.3 kB however many values it took in, and
- * less if they were few; two sketches make one of the values of both.  Up to
- * DP_DISTINCT_SPARSE values are counted one by one, beyond them with a standard
- * error of 2.3 %.  Equal values, whatever their types, count once: they have the
- * same dp_value_hash().
+ * A sketch (HyperLogLog) has about 1.3 kB for any number of values, and less for few; two sketches
+ * can be merged.  Up to DP_DISTINCT_SPARSE values are counted exactly, beyond them with a standard
+ * error of 2.3 %.  Equal values of different types count once: they have the same dp_value_hash().
  *
- * Stored sketches are the data of a Binary (docs/formats.md).  Equal sets of
- * values have equal sketches, in whatever order they came and were merged.
+ * Stored sketches are the data of a Binary (docs/formats.md).  Equal sets of values have equal
+ * sketches, in any order of adding and merging.
  */
 #ifndef DP_BSON_DISTINCT_H
 #define DP_BSON_DISTINCT_H
@@ -25,7 +23,7 @@
 /* The most a register of five bits holds */
 #define DP_DISTINCT_MAX_RANK 31
 
-/* Hashes that are kept as they are, cut off at 32 bits */
+/* Hashes that are kept, truncated to 32 bits */
 #define DP_DISTINCT_SPARSE 300
 
 /*
@@ -64,12 +62,12 @@ extern int64 dp_distinct_count(const DpDistinct *sketch);
 /* Appends the packed sketch. */
 extern void dp_distinct_pack(StringInfo out, const DpDistinct *sketch);
 
-/* Reads a packed sketch.  Raises DATA_CORRUPTED for bytes that are none. */
+/* Reads a packed sketch.  Raises DATA_CORRUPTED for invalid bytes. */
 extern void dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 len);
 
 /*
- * Adds a hash to a packed sketch in place, if that changes no more than a register.
- * Returns false if the sketch has to be unpacked; *changed: a byte is different.
+ * Adds a hash to a packed sketch in place, if that changes at most a register.  Returns false if
+ * the sketch has to be unpacked; sets *changed if a byte changed.
  */
 extern bool dp_distinct_add_packed(uint8 *bytes, uint32 len, uint64 hash, bool *changed);
 

@@ -1,13 +1,11 @@
 /*
  * edit.c
- *		Changing documents by path.
+ *		Changes documents by path.
  *
- * A change is planned first: where in the old bytes it happens, and inside
- * which containers.  Then the new document is one allocation and three copies
- * (before, new, after), and the lengths of the containers around it are
- * adjusted.  Where the old document is the caller's own copy, as it is when it
- * was fetched or decompressed, it becomes the new one and only what stands
- * behind the change moves.
+ * A change is planned first: its position in the old bytes, and the containers around it.  Then the
+ * new document is one allocation and three copies (before, new, after), and the lengths of the
+ * containers are adjusted.  If the old document is the caller's own copy, because it was fetched or
+ * decompressed, it becomes the new one and only the bytes after the change move.
  */
 #include "postgres.h"
 
@@ -28,9 +26,9 @@ typedef struct EditPlace
 	struct varlena *own;           /* root's varlena, if it may become the result */
 	DpValue parents[DP_MAX_DEPTH]; /* containers on the way, the document first */
 	int nparents;
-	bool exists;          /* the path leads to something: */
+	bool exists;          /* the path exists: */
 	const uint8 *element; /* where its element begins, */
-	DpValue value;        /* and what it is */
+	DpValue value;        /* its type */
 } EditPlace;
 
 /* A field of the right document of a merge */
@@ -137,9 +135,7 @@ edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool 
 	return edit_insert(place, path, value);
 }
 
-/*
- * A new bson without what the path leads to, or NULL.
- */
+/* A new bson without the value at the path, or NULL. */
 struct varlena *
 dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
 {
@@ -154,10 +150,7 @@ dp_value_unset(const DpValue *root, const DpPath *path)
 	return edit_unset(root, true, path);
 }
 
-/*
- * Names go at once, other paths one after the other, each copy giving way to
- * the next.
- */
+/* Names are removed at once, other paths one after the other, freeing each intermediate copy. */
 struct varlena *
 dp_document_unset_all(struct varlena *doc, DpPath *const *paths, int n)
 {
@@ -348,8 +341,8 @@ dp_value_merge(const DpValue *a, const DpValue *b)
 }
 
 /*
- * Each field stands where its name was met first.  Of two fields of one
- * document with the same name the first counts.
+ * Each field is at the position where its name first occurred.  Of two fields of one document with
+ * the same name the first counts.
  */
 struct varlena *
 dp_values_merge(const DpValue *documents, int n)
@@ -439,7 +432,7 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 		n++;
 	}
 
-	/* a, with runs of fields that stay copied at once; the size is checked when it is known */
+	/* a, with runs of unchanged fields copied at once; the size is checked when it is known */
 	result = palloc_extended(head + (Size) asize + bsize, MCXT_ALLOC_HUGE);
 	doc = (uint8 *) result + head;
 	out = doc + 4;
@@ -456,7 +449,7 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 		out += start - run;
 		run = iter.next;
 
-		/* a second field of that name was hidden by the first one, and goes */
+		/* a second field of that name was hidden by the first one, and is removed */
 		field = &table.fields[i - 1];
 		if (field->used)
 			continue;
@@ -528,7 +521,7 @@ dp_array_concat(const DpValue *a, const DpValue *b)
 	{
 		uint32 count = dp_array_count(a->data, a->len);
 
-		/* the builder goes on counting where the copied elements end */
+		/* the builder continues counting after the copied elements */
 		dp_builder_append_bytes(&out, a->data + 4, a->len - 5);
 		out.levels[0].index = count;
 	}
@@ -553,8 +546,8 @@ dp_array_concat(const DpValue *a, const DpValue *b)
 }
 
 /*
- * An array without the element at a position, or NULL if there is none.  The
- * elements behind it get new numbers.
+ * An array without the element at a position, or NULL if there is none.  The following elements are
+ * renumbered.
  */
 struct varlena *
 dp_array_remove(const DpValue *array, int64 position)
@@ -578,9 +571,7 @@ dp_array_remove(const DpValue *array, int64 position)
 	return dp_builder_finish_value(&out, DP_TYPE_ARRAY);
 }
 
-/*
- * Follows the path as far as it leads in a document.
- */
+/* Follows the path as far as it exists in a document. */
 static void
 edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place)
 {
@@ -673,8 +664,8 @@ dp_check_depth(int parents, const DpValue *value)
 }
 
 /*
- * Adds delta to the lengths of the containers around a change.  All of them
- * begin before it, so they stand where they stood.
+ * Adds delta to the lengths of the containers around a change.  All of them begin before it, so
+ * their positions are unchanged.
  */
 static void
 edit_adjust(uint8 *out, const EditPlace *place, int64 delta)
@@ -687,9 +678,9 @@ edit_adjust(uint8 *out, const EditPlace *place, int64 delta)
 }
 
 /*
- * A bson or bson_value of the old bytes with others instead of so many at a
- * place.  Every change ends here.  What place points to is gone if it is the
- * caller's own copy that was changed.  Raises PROGRAM_LIMIT_EXCEEDED.
+ * A bson or bson_value of the old bytes with others instead of so many at a place.  Every change
+ * ends here.  If the caller's own copy was changed, pointers in place are invalid.  Raises
+ * PROGRAM_LIMIT_EXCEEDED.
  */
 static struct varlena *
 edit_exchange(const EditPlace *place, uint32 before, uint32 removed, const uint8 *added,
@@ -825,9 +816,7 @@ edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 	return result;
 }
 
-/*
- * Reports that the path cannot go on at the given step.
- */
+/* Raises the error of a path that cannot continue at the given step. */
 static void
 path_blocked(const DpPath *path, int step, uint8 type)
 {
@@ -895,7 +884,7 @@ dp_document_without(const uint8 *doc, uint32 size, List *paths)
 	return dp_builder_finish_bson(&b);
 }
 
-/* Copies elements, but for what the paths lead to.  Returns whether anything was left out. */
+/* Copies elements, except values at the paths.  Returns true if anything was omitted. */
 static bool
 copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 {

@@ -1,7 +1,6 @@
 /*
  * edit.h
- *		Changing documents: the bytes around the change are copied and nothing
- *		else is looked at.
+ *		Changes documents: copies the bytes around the change without parsing them.
  */
 #ifndef DP_BSON_EDIT_H
 #define DP_BSON_EDIT_H
@@ -25,9 +24,9 @@ extern struct varlena *dp_document_set_if(const uint8 *doc, uint32 size, const D
 										  const DpValue *value, bool create);
 
 /*
- * The same where the document is the caller's own copy, palloc'd and with a
- * header of four bytes: it is changed and becomes the result, which may have
- * moved; NULL leaves it as it is.  The value stands elsewhere.
+ * Does the same if the document is the caller's own copy, palloc'd and with a header of four bytes:
+ * it is changed and becomes the result, which may have moved; NULL leaves it unchanged.  The value
+ * must not be in it.
  */
 extern struct varlena *
 dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *value, bool create);
@@ -37,16 +36,16 @@ extern struct varlena *
 dp_value_set_if(const DpValue *root, const DpPath *path, const DpValue *value, bool create);
 
 /*
- * A new bson without what the path leads to, all fields of that name included.
- * An element of an array becomes null, as $unset does, so that the others keep
- * their positions.  Returns NULL if there is nothing at the path.
+ * A new bson without the value at the path, including all fields of that name.  An element of an
+ * array becomes null, as $unset does, so that the others keep their positions.  Returns NULL if
+ * there is no value at the path.
  */
 extern struct varlena *dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path);
 
 /*
- * A new bson without what the paths (DpPath) lead to, also in documents that are
- * elements of arrays.  A document that is empty without it goes, too, but not
- * from an array.  Returns NULL if there is nothing of it.
+ * A new bson without the values at the paths (DpPath), also in documents that are elements of
+ * arrays. A document that becomes empty is removed, too, but not from an array.  Returns NULL if
+ * there are no such values.
  */
 extern struct varlena *dp_document_without(const uint8 *doc, uint32 size, List *paths);
 
@@ -60,9 +59,8 @@ extern struct varlena *dp_document_unset_all(struct varlena *doc, DpPath *const 
 extern struct varlena *dp_value_unset(const DpValue *root, const DpPath *path);
 
 /*
- * A new bson with the values at the end of the array that the path leads to,
- * which is made if it is missing.  Raises DATATYPE_MISMATCH if something else
- * is there.
+ * A new bson with the values appended to the array at the path, which is created if it is missing.
+ * Raises DATATYPE_MISMATCH if another value is there.
  */
 extern struct varlena *dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 										  const DpValue *values, int nvalues);
@@ -86,7 +84,7 @@ extern struct varlena *dp_array_concat(const DpValue *a, const DpValue *b);
 
 /*
  * A new bson_value: the array without the element at a position (negative: from the end); NULL if
- * there is none.
+ * there is no such element.
  */
 extern struct varlena *dp_array_remove(const DpValue *array, int64 position);
 
@@ -94,9 +92,8 @@ extern struct varlena *dp_array_remove(const DpValue *array, int64 position);
 extern void dp_check_depth(int parents, const DpValue *value);
 
 /*
- * Whether what a document has stands in the way of a path, so that
- * dp_document_set() would refuse it: *step is the part of the path that meets
- * it, *type what it is.
+ * True if an existing value blocks a path, so that dp_document_set() would raise an error: *step is
+ * the blocked part of the path, *type the value's type.
  */
 extern bool
 dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, uint8 *type);

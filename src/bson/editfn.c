@@ -11,7 +11,7 @@
 #include "bson/cast.h"
 #include "bson/edit.h"
 
-/* What is remembered between the calls of a function that takes any value */
+/* The cache between the calls of a function that takes any value */
 typedef struct EditCache
 {
 	DpPathCache path;
@@ -101,8 +101,8 @@ dp_bson_set(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_array_append(bson, path text, VARIADIC "any") -> bson: the document with
- * the values at the end of the array that the path leads to.
+ * bson_array_append(bson, path text, VARIADIC "any") -> bson: the document with the values appended
+ * to the array at the path.
  */
 DP_FUNCTION(dp_bson_array_append);
 Datum
@@ -134,8 +134,8 @@ dp_bson_array_append(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_unset(bson, VARIADIC paths text[]) -> bson, bson - text[]: the document
- * without what the paths lead to.
+ * bson_unset(bson, VARIADIC paths text[]) -> bson, bson - text[]: the document without the values
+ * at the paths.
  */
 DP_FUNCTION(dp_bson_unset);
 Datum
@@ -204,8 +204,8 @@ dp_bson_value_concat(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_value - text: a document or an array without what the path leads to.
- * Raises INVALID_PARAMETER_VALUE for any other value.
+ * bson_value - text: a document or an array without the value at the path.  Raises
+ * INVALID_PARAMETER_VALUE for any other value.
  */
 DP_FUNCTION(dp_bson_value_unset);
 Datum

@@ -130,7 +130,7 @@ decimal_add_value(DpExactSum *sum, const uint8 *d, int sign)
 	uint64 words[3] = { (uint64) dp_get_int64(d), high & UINT64CONST(0x1FFFFFFFFFFFF), 0 };
 	int exponent = (int) ((high >> 49) & 0x3FFF);
 
-	/* 10^34 and more is written by nobody, and means 0 */
+	/* a coefficient of 10^34 or more is invalid, and means 0 */
 	const uint64 limit_high = UINT64CONST(0x1ED09BEAD87C0);
 	const uint64 limit_low = UINT64CONST(0x378D8E6400000000);
 
@@ -328,7 +328,7 @@ numeric_total(const DpExactSum *sum, int *scale)
 	return DatumGetNumeric(total);
 }
 
-/* A double as a value; NaN always as the same bytes, whatever the processor makes of it. */
+/* A double as a value; NaN always with the same bytes, on any processor. */
 static void
 result_of_double(double d, DpValue *result, uint8 *room)
 {
@@ -395,8 +395,8 @@ dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RES
 }
 
 /*
- * The quotient of a decimal sum: division by hand, to more digits than a
- * decimal128 has, a last one standing for all that follow.
+ * The quotient of a decimal sum: long division, to more digits than a decimal128 has, with a last
+ * one that represents the rest.
  */
 static void
 divide_decimal(Numeric total, int64 count, int scale, uint8 *room)

@@ -48,22 +48,21 @@ extern void dp_exact_sum_reset(DpExactSum *sum);
 extern bool dp_exact_sum_add_value(DpExactSum *sum, const DpValue *v, int sign);
 extern void dp_exact_sum_add(DpExactSum *sum, const DpExactSum *other);
 
-/* Whether the sum is as it was at first. */
+/* True if the sum equals its initial state. */
 extern bool dp_exact_sum_is_zero(const DpExactSum *sum);
 
 /* Whether all numbers are int32 or int64 and their sum is an int64; *i is it. */
 extern bool dp_exact_sum_integer(const DpExactSum *sum, int64 *i);
 
-/* $sum and $avg; the average of no numbers is null.  The value's bytes go to room. */
+/* $sum and $avg; the average of no numbers is null.  The value's bytes are in room. */
 extern void
 dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
 extern void
 dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
 
 /*
- * The sum as bytes, equal sums as equal bytes; without the number of all
- * numbers, or without the integers, if others know them.  Unpacking adds what it
- * reads, and raises DATA_CORRUPTED.
+ * Packs the sum, equal sums as equal bytes; without the count of all numbers, or without the
+ * integers, if the caller has them.  Unpacking adds the packed sum, and raises DATA_CORRUPTED.
  */
 extern void dp_exact_sum_pack(StringInfo out, const DpExactSum *sum, bool count, bool integers);
 extern void dp_exact_sum_unpack(DpExactSum *sum, DpPacked *p);

@@ -1,12 +1,10 @@
 /*
  * fetch.c
- *		Reading stored documents only as far as it is needed.
+ *		Reads stored documents only as far as needed.
  *
- * There are five ways in which a value may be stored: plain in the row,
- * compressed in the row, and outside the row plain, or compressed with pglz or
- * with lz4.  PostgreSQL's own slices serve plain and pglz; of a value that is
- * compressed with lz4 and stored outside they fetch everything, so the chunks
- * that the slice needs are fetched here.
+ * A value may be stored in five ways: plain in the row, compressed in the row, and outside the row
+ * plain, or compressed with pglz or with lz4.  PostgreSQL's own slices work for plain and pglz;
+ * they fetch all of an external lz4 value, so the chunks that the slice needs are fetched here.
  */
 #include "postgres.h"
 
@@ -19,10 +17,10 @@
 
 #include "bson/fetch.h"
 
-/* What is read at first of a value that is compressed in its row. */
+/* The first read of a value that is compressed in its row. */
 #define SLICE_INLINE 1024
 
-/* What is read at first of a value outside its row: what one chunk holds. */
+/* The first read of a value outside its row: one chunk. */
 #define SLICE_PLAIN ((int32) TOAST_MAX_CHUNK_SIZE)
 
 /*
@@ -61,11 +59,10 @@ find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path, bool who
 #endif
 
 /*
- * Asks for the cache lines of a small document before the search needs them,
- * and for those of its neighbour: in a sequential scan the next row stands
- * below this one in the page, and its bytes arrive while this row is worked on.
- * An address that is not mapped does no harm.  What the last call asked for is
- * not asked for again; a wrong guess costs time and nothing else.
+ * Prefetches the cache lines of a small document before the search, and those of its neighbour: in
+ * a sequential scan the next row is below this one in the page, and its bytes arrive while this row
+ * is processed.  An unmapped address does no harm.  Lines of the last call are not prefetched
+ * again; a wrong guess only costs time.
  */
 static pg_attribute_always_inline void
 prefetch_document(const uint8 *doc, uint32 size)
@@ -151,9 +148,7 @@ dp_datum_size(Datum d)
 	return (uint32) toast_raw_datum_size(d) - VARHDRSZ;
 }
 
-/*
- * The first byte.  Raises DATA_CORRUPTED if there is none.
- */
+/* The first byte.  Raises DATA_CORRUPTED if the value is empty. */
 uint8
 dp_datum_first_byte(Datum d)
 {
@@ -243,7 +238,7 @@ dp_fetch_first(struct varlena *stored)
 		}
 	}
 	if (VARATT_IS_EXTERNAL(stored))
-		return NULL; /* in memory, in a form of its own */
+		return NULL; /* in memory, in another form */
 	if (VARATT_IS_COMPRESSED(stored))
 		return pg_detoast_datum_slice(stored, 0, SLICE_INLINE);
 	return stored;

@@ -1,11 +1,10 @@
 /*
  * fetch.h
- *		Reading stored documents only as far as it is needed.
+ *		Reads stored documents only as far as needed.
  *
- * A large document is compressed, or stored outside its row in chunks, or
- * both.  A field near its front is found in the first chunk.  One slice from
- * the front is read, and if that does not tell, the whole document: more steps
- * would cost more than they save.
+ * A large document is compressed, or stored outside its row in chunks, or both.  A field near its
+ * front is found in the first chunk.  One slice from the front is read, and if that is not enough,
+ * the whole document: more steps would cost more than they save.
  */
 #ifndef DP_BSON_FETCH_H
 #define DP_BSON_FETCH_H
@@ -13,11 +12,10 @@
 #include "bson/path.h"
 
 /*
- * Finds what the path leads to in a bson as it is stored (a Datum that was not
- * detoasted).  With whole, all bytes of the value are at hand; otherwise only
- * its type, its length and what happens to be there: see dp_path_find_partial().
- * The value points into the datum or into memory of the current context.  What
- * was learned about the depth of the path is noted in it.
+ * Finds the value at the path in a stored bson (a Datum that was not detoasted).  With whole, all
+ * bytes of the value are available; otherwise only its type, its length and perhaps some bytes: see
+ * dp_path_find_partial().  The value points into the datum or into memory of the current context.
+ * Records the depth of the path in it.
  */
 extern bool dp_fetch_path(Datum document, DpPath *path, bool whole, DpValue *value);
 
@@ -28,9 +26,8 @@ extern bool dp_fetch_value_path(Datum bson_value, DpPath *path, bool whole, DpVa
 extern bool dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value);
 
 /*
- * The first bytes of a stored value, or all of it if it is small or stands
- * plain in its row; NULL if there is no cheap way to get them.  What is not
- * the stored value itself is palloc'd.
+ * The first bytes of a stored value, or all of it if it is small or plain in its row; NULL if there
+ * is no cheap way to get them.  The result is palloc'd or the stored value itself.
  */
 extern struct varlena *dp_fetch_first(struct varlena *stored);
 
@@ -38,9 +35,9 @@ extern struct varlena *dp_fetch_first(struct varlena *stored);
 extern void dp_fetch_ahead(const uint8 *doc, uint32 size);
 
 /*
- * The first part of a bson as it is stored, for searches other than by path:
- * start becomes the whole document as a value, of whose bytes the first avail
- * are at hand.  With whole, or where there is no cheap part, all of them are.
+ * The first part of a stored bson, for searches other than by path: start becomes the whole
+ * document as a value, of which the first avail bytes are available.  With whole, or without a
+ * cheap part, all of them are.
  */
 extern void dp_fetch_document(Datum document, bool whole, DpValue *start, uint32 *avail);
 

@@ -1,13 +1,12 @@
 /*
  * find.c
- *		The search for the values that a path leads to.
+ *		Searches values at paths.
  *
- * The search is the hot loop of the extension.  It reads sixteen bytes from
- * where a name begins, compares them with the name that is wanted and finds the
- * name's end in them, and skips the value by a switch over the types with
- * constant sizes.  Both the switch and the guess that a name is as long as the
- * one before it are branches, which the processor predicts, so that it need not
- * wait for one element's bytes before it starts on the next one.
+ * This is the hot loop of the extension.  It reads sixteen bytes from the beginning of a name,
+ * compares them with the searched name and finds the name's end in them, and skips the value by a
+ * switch over the types with constant sizes.  Both the switch and the guess that a name is as long
+ * as the previous one are branches that the processor predicts, so that it need not wait for one
+ * element's bytes before it starts with the next one.
  */
 #include "postgres.h"
 
@@ -43,8 +42,8 @@ static bool path_each_step(const DpValue *container, const DpPath *path, int ste
 #endif
 
 /*
- * A name's length as a number that does not depend on the name's bytes: the
- * processor predicts the branch that leads to it.
+ * A name's length as a number that does not depend on the name's bytes: the processor predicts the
+ * branch.
  */
 static inline uint32
 guess_name(uint32 namelen)
@@ -159,7 +158,7 @@ block_load_tail(const uint8 *p, const uint8 *limit, const uint8 *doc)
 	Size n = limit - p;
 
 #ifdef __SSE2__
-	/* two words, of which what lies before p or behind limit is shifted out */
+	/* two words, with the bytes before p or after limit shifted out */
 	if (likely(limit - doc >= 8))
 	{
 		uint64 low = 0;
@@ -181,10 +180,7 @@ block_load_tail(const uint8 *p, const uint8 *limit, const uint8 *doc)
 	return block_load_few(p, n);
 }
 
-/*
- * The bytes at hand end within an element: more are needed, unless these are
- * all that there are.
- */
+/* The available bytes end within an element: more are needed, unless these are all. */
 static DpFind
 find_cut(const uint8 *end, const uint8 *limit)
 {
@@ -194,8 +190,8 @@ find_cut(const uint8 *end, const uint8 *limit)
 }
 
 /*
- * Whether values of the type begin with their length, in four bytes.  A regular
- * expression does not; it may have no more than its two final zeros.
+ * True if values of the type begin with their length, in four bytes.  A regular expression does
+ * not; it may consist of its two final zeros.
  */
 static inline bool
 find_has_length(uint8 type)
@@ -204,9 +200,9 @@ find_has_length(uint8 type)
 }
 
 /*
- * The number of bytes of a value at p, checked as dp_value_size() does, except
- * that it may reach beyond limit, where the bytes at hand end.  Returns -1 if
- * it cannot be told from those.  end is where the document's final 0 stands.
+ * The number of bytes of a value at p, checked as dp_value_size() does, except that it may extend
+ * beyond limit, the end of the available bytes.  Returns -1 if these do not determine it.  end is
+ * the position of the document's final 0.
  */
 static int64
 find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
@@ -233,7 +229,7 @@ find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
 			size += 4;
 		if (size < DP_DOCUMENT_MIN_SIZE)
 			dp_corrupted("a value has a wrong length");
-		/* what is at hand as a whole is checked as ever */
+		/* a completely available value is checked as usual */
 		if (size <= limit - p)
 			return dp_value_size(type, p, limit);
 	}
@@ -243,16 +239,14 @@ find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
 }
 
 /*
- * The first element of the document that has the step's name or, if not by
- * name, the one at *position (which is counted down, so that the elements of a
- * shorter array are counted).  limit is where the bytes at hand end; it may be
- * before or behind the document's end.  *element is where the element begins.
- * Inlined once for names and once for positions.
+ * The first element of the document that has the step's name or, if not by name, the one at
+ * *position (which is decremented, so that the elements of a shorter array are counted).  limit is
+ * the end of the available bytes; it may be before or after the document's end.  Sets *element to
+ * the beginning of the element.  Inlined once for names and once for positions.
  *
- * Lengths are not checked when they are read but by the place where they lead:
- * p is compared with fast before anything is read there, and with end beyond
- * that.  A length has 31 bits (if its sign is set, the sum is beyond any end),
- * so places are counted in 64.
+ * Lengths are not checked when they are read but by the resulting position: p is compared with fast
+ * before anything is read there, and with end beyond that.  A length has 31 bits (if its sign is
+ * set, the sum is beyond any end), so positions are computed in 64 bits.
  */
 static pg_attribute_always_inline DpFind
 find_element(const uint8 *doc, uint32 size, const uint8 *limit, bool by_name,
@@ -451,9 +445,7 @@ find_position(const uint8 *doc, uint32 size, const uint8 *limit, uint32 *positio
 	return find_element(doc, size, limit, false, NULL, position, element, value);
 }
 
-/*
- * The value that the path leads to in a document that is at hand as a whole.
- */
+/* The value at the path in a completely available document. */
 bool
 dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
 {
@@ -464,9 +456,7 @@ dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
 	return dp_path_find_partial(&start, size, path, true, value) == DP_FIND_FOUND;
 }
 
-/*
- * The same with only the first avail bytes of the document at hand.
- */
+/* Does the same with only the first avail bytes of the document. */
 DpFind
 dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path, bool whole,
 					 DpValue *value)
@@ -569,9 +559,7 @@ dp_array_count(const uint8 *array, uint32 size)
 	return size - left;
 }
 
-/*
- * One step of a path, for those who change what is there.
- */
+/* One step of a path, for changing the value there. */
 bool
 dp_step_find(const DpValue *container, const DpPathStep *step, const uint8 **element,
 			 DpValue *value)
@@ -607,8 +595,8 @@ dp_path_each(const uint8 *doc, uint32 size, const DpPath *path, DpPathVisit visi
 }
 
 /*
- * The values that the steps from the given one on reach in a document or an
- * array.  Returns false when visit wants no more.
+ * The values at the steps from the given one on in a document or an array.  Returns false if visit
+ * stops.
  */
 static bool
 path_each_step(const DpValue *container, const DpPath *path, int step, DpPathVisit visit, void *arg)

@@ -1,12 +1,10 @@
 /*
  * hash.c
- *		Hashing that agrees with the order: values that compare equal have the
- *		same hash.
+ *		Hashing consistent with the order: values that compare equal have the same hash.
  *
- * Hash-partitioned tables store rows by these hashes, so they can never
- * change.  The hash of a value begins with its class (DpClass, which cannot
- * change either) and goes on with its canonical bytes, each step taking the
- * hash so far as the seed of PostgreSQL's hash_bytes_extended():
+ * Hash-partitioned tables store rows by these hashes, so they can never change.  The hash of a
+ * value begins with its class (DpClass, which cannot change either), followed by its canonical
+ * bytes, each step using the previous hash as the seed of PostgreSQL's hash_bytes_extended():
  *
  *		number			int64 if it is one: class 4, eight bytes;
  *						else double if it is one: class 0x104, eight bytes;
@@ -19,8 +17,8 @@
  *		array			the same without names
  *		code with scope	the bytes of the code, then the hash of the scope
  *		bool			one byte, 0 or 1
- *		others			the bytes as they stand, a binary's and a pointer's
- *						length left out; nothing for classes of one value
+ *		others			the bytes unchanged, without the length of a binary or
+ *						pointer; nothing for classes of one value
  */
 #include "postgres.h"
 

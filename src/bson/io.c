@@ -141,9 +141,7 @@ dp_document_from_bytes(const uint8 *bytes, Size n)
 	return dp_document_to_varlena(bytes, n);
 }
 
-/*
- * The same for a bson_value, whose type stands in front.
- */
+/* Does the same for a bson_value, which begins with its type. */
 struct varlena *
 dp_value_from_bytes(const uint8 *bytes, Size n)
 {
@@ -164,10 +162,7 @@ dp_value_from_bytes(const uint8 *bytes, Size n)
 	return dp_value_to_varlena(&value);
 }
 
-/*
- * An empty string with room for the text of so many bytes of BSON, as far as
- * that can be guessed.
- */
+/* An empty string with the estimated room for the text of so many bytes of BSON. */
 void
 dp_text_start(StringInfo out, uint32 size)
 {

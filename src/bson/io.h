@@ -1,7 +1,6 @@
 /*
  * io.h
- *		What input and output functions share with the functions of the same
- *		purpose that are called by name.
+ *		Shared by input and output functions and the named functions of the same purpose.
  */
 #ifndef DP_BSON_IO_H
 #define DP_BSON_IO_H
@@ -18,9 +17,7 @@
 extern struct varlena *dp_document_from_bytes(const uint8 *bytes, Size n);
 extern struct varlena *dp_value_from_bytes(const uint8 *bytes, Size n);
 
-/*
- * An empty string with room for the text of so many bytes of BSON, as far as that can be guessed.
- */
+/* An empty string with the estimated room for the text of so many bytes of BSON. */
 extern void dp_text_start(StringInfo out, uint32 size);
 
 #endif /* DP_BSON_IO_H */

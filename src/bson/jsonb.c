@@ -1,16 +1,14 @@
 /*
  * jsonb.c
- *		BSON values become jsonb, and jsonb becomes BSON values.
+ *		Conversion of BSON values to jsonb and back.
  *
- * null, booleans, strings, arrays, objects, integers and doubles are what they
- * are on both sides.  What jsonb has no type for is written as relaxed
- * Extended JSON, as in the text form, and read back from it: {"$oid": ".."}.
- * What a document means is decided by the name that jsonb puts first, and one
- * that would be taken for something else is escaped, {"$document": {..}}.
- * Numbers of jsonb are decimal, so doubles are written with the digits that
- * identify them (an integral one as 1.0), and a number with a fraction is read
- * as a double where the double's digits are the number, as a decimal128 where
- * a double would lose some.
+ * null, booleans, strings, arrays, objects, integers and doubles have equivalents.  Types that
+ * jsonb lacks are written as relaxed Extended JSON, as in the text form, and read back from it:
+ * {"$oid": ".."}.  The name that jsonb puts first determines the meaning of a document, and a
+ * document that would be read as another value is escaped, {"$document": {..}}.  Numbers of jsonb
+ * are decimal, so doubles are written with the digits that identify them (an integral one as 1.0),
+ * and a number with a fraction is read as a double if the double has the same digits, as a
+ * decimal128 if a double would lose some.
  */
 #include "postgres.h"
 
@@ -120,9 +118,7 @@ dp_jsonb_to_bson(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
-/*
- * An array or an object of jsonb, or the value that the object stands for.
- */
+/* An array or an object of jsonb, or the value that the object represents. */
 static void
 append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container)
 {
@@ -159,9 +155,7 @@ append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer 
 	pfree(text.data);
 }
 
-/*
- * An array or an object as what it is.
- */
+/* An array or an object as an array or a document. */
 static void
 append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container)
 {
@@ -202,7 +196,7 @@ append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbCont
 	dp_builder_end(b);
 }
 
-/* Append a scalar of jsonb as the BSON value that it stands for. */
+/* Appends a scalar of jsonb as its BSON value. */
 static void
 append_scalar(DpBuilder *b, const char *name, uint32 namelen, const JsonbValue *v)
 {
@@ -296,8 +290,8 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 }
 
 /*
- * What an object is Extended JSON for.  Its first name decides; names stand in
- * the order of their lengths and then of their bytes.
+ * The meaning of an object in Extended JSON.  Its first name decides; names are ordered by their
+ * lengths and then by their bytes.
  */
 static DpWrapper
 wrapper_of_object(JsonbContainer *container)
@@ -315,7 +309,7 @@ wrapper_of_object(JsonbContainer *container)
 
 	wrapper = dp_wrapper_of_name(first, getJsonbLength(container, 0));
 	if (wrapper == DP_WRAP_SCOPE_FIRST)
-		return DP_WRAP_NONE; /* $code would stand in front */
+		return DP_WRAP_NONE; /* $code would come first */
 	if (wrapper == DP_WRAP_TYPE_FIRST &&
 		(count != 2 ||
 		 getKeyJsonValueFromContainer(container, "$binary", strlen("$binary"), &v) == NULL))
@@ -323,9 +317,7 @@ wrapper_of_object(JsonbContainer *container)
 	return wrapper;
 }
 
-/*
- * What the object that a document becomes would be taken for.
- */
+/* How the object of a document would be read. */
 static DpWrapper
 wrapper_of_fields(const DpValue *document)
 {
@@ -395,7 +387,7 @@ push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *val
 	{
 		Jsonb *jb = through_text(value);
 
-		/* a scalar would stand in an array of its own */
+		/* a scalar is wrapped in an array */
 		if (JB_ROOT_IS_SCALAR(jb))
 			(void) JsonbExtractScalar(&jb->root, &v);
 		else
@@ -539,7 +531,7 @@ scalar_to_jsonb(const DpValue *value, JsonbValue *jv)
 	}
 }
 
-/* jsonb's strings are made of text, which cannot hold a NUL. */
+/* jsonb's strings are made of text, which cannot contain a NUL. */
 static void
 check_no_nul(const char *s, uint32 len)
 {

@@ -10,9 +10,9 @@
 #include "bson/builder.h"
 
 /*
- * Append an element with the jsonb, which is detoasted whole, to the builder.
- * Objects that Extended JSON gives a meaning to become the values they stand
- * for.  Raises NUMERIC_VALUE_OUT_OF_RANGE for a number of more than 34 digits.
+ * Appends an element with the jsonb, which is detoasted completely, to the builder.  Objects with a
+ * meaning in Extended JSON become the values that they represent.  Raises
+ * NUMERIC_VALUE_OUT_OF_RANGE for a number of more than 34 digits.
  */
 extern void
 dp_builder_append_jsonb(DpBuilder *b, const char *name, uint32 namelen, struct varlena *jsonb);

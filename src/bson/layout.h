@@ -1,12 +1,11 @@
 /*
  * layout.h
- *		What a BSON document looks like in memory and on disk, and the views of
- *		it that the code passes around.
+ *		The layout of BSON documents in memory and on disk, and views of it.
  *
- * A document is the one that a MongoDB driver writes, byte for byte:
+ * A document has the bytes that a MongoDB driver writes:
  *
  *		offset	size	what
- *		0		4		length of the document in bytes, this field included,
+ *		0		4		length of the document in bytes, including this field,
  *						int32, little endian
  *		4		...		elements, each:
  *							1 byte type, never 0
@@ -14,15 +13,13 @@
  *							value, see dp_value_size() in reader.h
  *		len-1	1		0
  *
- * An array is a document whose names are "0", "1", "2" and so on.  Names of
- * array elements are written that way when an array is built and are never
- * looked at when it is read.
+ * An array is a document whose names are "0", "1", "2" and so on.  These names are written when an
+ * array is built and ignored when it is read.
  *
- * The SQL type bson is a varlena header followed by these bytes, so that
- * bson_send is a copy.  The SQL type bson_value is a varlena header, one byte
- * of type and the bytes of the value as they stand in a document.  Neither
- * layout can ever change: they are on disk in users' tables, and the first is
- * a public format (bsonspec.org).
+ * The SQL type bson is a varlena header followed by these bytes, so that bson_send is a copy.  The
+ * SQL type bson_value is a varlena header, one byte of type and the bytes of the value as in a
+ * document. Neither layout can ever change: they are on disk in users' tables, and the first is a
+ * public format (bsonspec.org).
  *
  * Values are not aligned: read them with the dp_get_... functions below.
  */
@@ -161,8 +158,8 @@ dp_put_double(uint8 *p, double d)
 }
 
 /*
- * SQL arguments.  The document or value is detoasted whole, with a short
- * header left as it is; where a part may be enough use path.h instead.
+ * SQL arguments.  The document or value is detoasted completely, keeping a short header; use path.h
+ * instead if a part may be enough.
  */
 #define DP_GETARG_VARLENA(n) PG_GETARG_VARLENA_PP(n)
 #define DP_DOC_DATA(v) ((const uint8 *) VARDATA_ANY(v))

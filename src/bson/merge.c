@@ -18,7 +18,7 @@
 #include "bson/cast.h"
 #include "bson/reader.h"
 
-/* A field as it stands in a document: type, name, value */
+/* A field in its stored form: type, name, value */
 typedef struct Field
 {
 	uint8 *bytes;
@@ -97,7 +97,7 @@ dp_bson_object_agg_transfn(PG_FUNCTION_ARGS)
 	b = &state->scratch;
 	dp_builder_reset(b);
 
-	/* the document that it will stand in counts as a level */
+	/* the document that will contain it counts as a level */
 	dp_builder_begin_document(b);
 	dp_converter_append(&state->converter, b, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
 						PG_ARGISNULL(2) ? (Datum) 0 : PG_GETARG_DATUM(2), PG_ARGISNULL(2));
@@ -136,8 +136,8 @@ dp_bson_merge_agg_transfn(PG_FUNCTION_ARGS)
 }
 
 /*
- * Final function of both: a document of the fields.  The state is left as it
- * is because a window goes on with it.
+ * Final function of both: a document of the fields.  The state is unchanged because a window
+ * continues with it.
  */
 DP_FUNCTION(dp_bson_merge_agg_finalfn);
 Datum
@@ -182,9 +182,7 @@ merge_state(MemoryContext context)
 	return state;
 }
 
-/*
- * Take over a field, given as it stands in a document.
- */
+/* Adds a field in its stored form. */
 static void
 put_field(MergeState *state, const uint8 *bytes, uint32 len)
 {

@@ -12,7 +12,7 @@
 #include "bson/names.h"
 #include "bson/path.h"
 
-/* What look-ups may walk through in vain before the fields of a document are hashed: */
+/* The cost of unsuccessful searches before the fields of a document are hashed: */
 #define WALK_BYTES 4096 /* so many bytes, */
 #define WALK_TIMES 8    /* and the document so many times */
 

@@ -1,11 +1,10 @@
 /*
  * names.h
- *		Finding names among many: of specifications, which say each name once,
- *		and of documents in which many names are looked up.
+ *		Finds names among many: of specifications, which contain each name once, and of
+ *		documents in which many names are searched.
  *
- * A few names are compared one by one, and a few look-ups walk through the
- * document, as the reader does.  Beyond that the names are hashed, so that
- * neither costs more than its bytes do.
+ * A few names are compared one by one, and a few searches walk through the document, as the reader
+ * does.  Beyond that the names are hashed, so that neither costs more than its bytes do.
  */
 #ifndef DP_BSON_NAMES_H
 #define DP_BSON_NAMES_H
@@ -22,7 +21,7 @@ typedef struct DpName
 	uint32 hash; /* once there are more than a few */
 } DpName;
 
-/* Names in the order in which they came; zeroed memory holds none. */
+/* Names in the order of insertion; zeroed memory is an empty list. */
 typedef struct DpNames
 {
 	DpName *names;
@@ -55,7 +54,7 @@ extern uint32 dp_names_add(DpNames *names, const char *name, uint32 len, bool *f
 
 extern void dp_names_free(DpNames *names);
 
-/* A document in which one name is looked up after the other */
+/* A document in which several names are searched */
 typedef struct DpFinder
 {
 	const uint8 *doc;
@@ -68,7 +67,7 @@ typedef struct DpFinder
 
 extern void dp_finder_init(DpFinder *finder, const DpValue *document);
 
-/* The first field of that name, and what a path leads to. */
+/* The first field of that name, and the value at a path. */
 extern bool dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value);
 extern bool dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value);
 

@@ -18,16 +18,16 @@
 /* Integers up to here are all doubles */
 #define TWO_53 INT64CONST(9007199254740992)
 
-/* Words of the largest integer that dp_exact_from_double meets: 2^53 * 5^1074 */
+/* Words of the largest integer in dp_exact_from_double: 2^53 * 5^1074 */
 #define MAX_WORDS 84
 
-/* The greatest coefficient, 10^34 - 1, in two halves; what is beyond it stands for 0 */
+/* The greatest coefficient, 10^34 - 1, in two halves; larger ones represent 0 */
 #define MAX_COEFFICIENT_HIGH UINT64CONST(0x1ed09bead87c0)
 #define MAX_COEFFICIENT_LOW UINT64CONST(0x378d8e63ffffffff)
 
 #define DECIMAL128_BIAS 6176
 
-/* A decimal128 taken apart: coefficient * 10^exponent. */
+/* A decoded decimal128: coefficient * 10^exponent. */
 typedef struct Decimal
 {
 	int rank; /* as in DpExact */
@@ -137,8 +137,8 @@ decimal_compare(const uint8 *a, const uint8 *b)
 }
 
 /*
- * Takes the sixteen bytes of a decimal128 apart.  A coefficient that is too
- * large stands for 0, as IEEE 754 says.
+ * Decodes the sixteen bytes of a decimal128.  A coefficient that is too large represents 0,
+ * according to IEEE 754.
  */
 static void
 decimal_load(const uint8 *d, Decimal *decimal)
@@ -166,10 +166,9 @@ decimal_load(const uint8 *d, Decimal *decimal)
 }
 
 /*
- * Whether a decimal is a whole number up to 2^53 divided by a power of ten that
- * is a double, as most are that people write down.  Then *d is the double next
- * to it, by one division, and *side tells whether the decimal is less (-1) or
- * greater (1) than *d, or equal: the sign of a fused multiplication and
+ * True if a decimal is a whole number up to 2^53 divided by a power of ten that is a double, as
+ * most decimals in practice are.  Then sets *d to the nearest double, by one division, and *side to
+ * the sign of the decimal compared with *d (-1, 0, 1): the sign of a fused multiplication and
  * subtraction, which is rounded only once, cannot be wrong.
  */
 static bool
@@ -465,8 +464,8 @@ exact_compare(const DpExact *a, const DpExact *b)
 }
 
 /*
- * The nearest double.  The work is strtod's.  Digits beyond the longest double
- * matter only in whether there are any: they stand for one 1.
+ * The nearest double, by strtod.  Of digits beyond the longest double only matters whether there
+ * are any: a 1 represents them.
  */
 double
 dp_exact_to_double(const DpExact *exact)

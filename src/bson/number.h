@@ -1,13 +1,11 @@
 /*
  * number.h
- *		The four kinds of numbers in BSON (int32, int64, double, decimal128):
- *		exact comparison between them, the canonical form that equality and
- *		hashing rest on, and decimal128 as text and as numeric.
+ *		The four kinds of numbers in BSON (int32, int64, double, decimal128): exact comparison,
+ *		the canonical form for equality and hashing, and decimal128 as text and as numeric.
  *
- * Numbers are compared by the value that they stand for, exactly: 2^53+1 as
- * an int64 is greater than 2^53 as a double, and 0.1 as a decimal128 is less
- * than 0.1 as a double.  All zeros are equal, NaN equals NaN and is less than
- * every other number, -Infinity included.
+ * Numbers are compared by their exact values: 2^53+1 as an int64 is greater than 2^53 as a double,
+ * and 0.1 as a decimal128 is less than 0.1 as a double.  All zeros are equal, NaN equals NaN and is
+ * less than every other number, including -Infinity.
  */
 #ifndef DP_BSON_NUMBER_H
 #define DP_BSON_NUMBER_H
@@ -40,7 +38,7 @@ typedef struct DpExact
 
 #define DP_RANK_NAN (-2)
 
-/* The bits of the double that stands for all NaNs */
+/* The bits of the double that represents all NaNs */
 #define DP_DOUBLE_NAN INT64CONST(0x7ff8000000000000)
 
 /*
@@ -81,9 +79,8 @@ extern int dp_decimal128_to_text(const uint8 *d, char buf[DP_DECIMAL128_TEXT_SIZ
 extern Numeric dp_decimal128_to_numeric(const uint8 *d);
 
 /*
- * The same value as a decimal128, with the scale of the numeric kept as far as
- * 34 digits allow.  Raises NUMERIC_VALUE_OUT_OF_RANGE if it needs more than 34
- * digits or a larger exponent than there is.
+ * The same value as a decimal128, with the scale of the numeric if 34 digits allow it.  Raises
+ * NUMERIC_VALUE_OUT_OF_RANGE if it needs more than 34 digits or too large an exponent.
  */
 extern void dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 

@@ -1,7 +1,7 @@
 /*
  * operators.c
- *		What the btree and hash operator classes of bson and bson_value are
- *		made of: comparison operators, hashing and sort support.
+ *		The functions of the btree and hash operator classes of bson and bson_value: comparison
+ *		operators, hashing and sort support.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 
 #include "bson/compare.h"
 
-/* Whether abbreviating pays is first asked after this many values */
+/* The number of values before abbreviation may be aborted */
 #define ABBREVIATE_TRIAL 10000
 
 /* State of abbreviation: how many different keys there seem to be */
@@ -142,8 +142,8 @@ dp_bson_cmp(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_value_hash(bson_value) -> int4: the lower half of the extended hash
- * for seed 0, as PostgreSQL wants it.
+ * bson_value_hash(bson_value) -> int4: the lower half of the extended hash for seed 0, as
+ * PostgreSQL requires.
  */
 DP_FUNCTION(dp_bson_value_hash);
 Datum

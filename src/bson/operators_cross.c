@@ -1,13 +1,12 @@
 /*
  * operators_cross.c
- *		Comparison of a bson_value with a SQL value, in both directions, and
- *		the hashes that let the two be joined.
+ *		Comparison of a bson_value with a SQL value, in both directions, and the hashes for
+ *		joins between them.
  *
- * The SQL value counts as the BSON value that it stands for: integers and
- * floats as numbers, numeric as a number of any length, text as a string, date
- * and timestamptz as a date (a date is its midnight in UTC, and microseconds
- * count although no date in BSON has them), uuid as binary of subtype 4.
- * Values of other classes are less or greater, as always.
+ * The SQL value is compared as the BSON value that it represents: integers and floats as numbers,
+ * numeric as a number of any length, text as a string, date and timestamptz as a date (a date is
+ * its midnight in UTC, and microseconds count although no date in BSON has them), uuid as binary of
+ * subtype 4.  Values of other classes are less or greater, as always.
  */
 #include "postgres.h"
 
@@ -21,7 +20,7 @@
 #include "bson/number.h"
 #include "bson/sqltime.h"
 
-/* A numeric that was taken apart, kept from call to call */
+/* A decoded numeric, cached between calls */
 typedef struct NumericCache
 {
 	struct varlena *source;
@@ -85,7 +84,7 @@ compare_time(const DpValue *v, int64 ms, bool rest, int infinite)
 	return result == 0 && rest ? -1 : result;
 }
 
-/* The value that an objectid or a uuid stands for; buf holds 21 bytes. */
+/* The value of an objectid or a uuid; buf has 21 bytes. */
 static inline DpValue
 value_of_objectid(Datum d)
 {
@@ -106,9 +105,8 @@ value_of_uuid(Datum d, uint8 *buf)
 }
 
 /*
- * The canonical form of a numeric.  It is kept in flinfo, because the same
- * constant is usually asked for again and again.  The result is valid until
- * the next call.
+ * The canonical form of a numeric.  It is cached in flinfo, because the same constant usually
+ * occurs again.  The result is valid until the next call.
  */
 static const DpNumber *
 number_of_numeric(Datum d, FmgrInfo *flinfo)
@@ -244,9 +242,7 @@ compare_objectid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 	return dp_value_compare(v, &other);
 }
 
-/*
- * For each type, the hash of the value that a datum of the type stands for.
- */
+/* For each type, the hash of the value that a datum represents. */
 static uint64
 hash_int64(int64 i, uint64 seed)
 {

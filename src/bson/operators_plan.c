@@ -1,15 +1,14 @@
 /*
  * operators_plan.c
- *		Planner support for the comparison of a bson_value with an SQL constant.
+ *		Planner support for the comparison of a bson_value with a SQL constant.
  *
- * doc -> 'price' > 5 becomes doc -> 'price' > '5'::bson_value while the query
- * is planned.  It means the same, and the planner knows more about operators
- * between two bson_values: that equality with a constant fixes a column of an
- * index, so that the next column's order can be used, and that price > 5
+ * doc -> 'price' > 5 becomes doc -> 'price' > '5'::bson_value at plan time.  It means the same, and
+ * the planner knows more about operators between two bson_values: that equality with a constant
+ * fixes a column of an index, so that the next column's order can be used, and that price > 5
  * implies price > 0, so that a partial index can be used.
  *
- * Constants that no BSON value equals exactly (a numeric of too many digits, a
- * time with microseconds, an infinite time) are left as they are.
+ * Constants that no BSON value equals exactly (a numeric of too many digits, a time with
+ * microseconds, an infinite time) are not changed.
  */
 #include "postgres.h"
 
@@ -31,7 +30,7 @@
 #include "bson/reader.h"
 #include "bson/sqltime.h"
 
-/* Not a strategy of btree; here it stands for <> */
+/* Not a btree strategy; here it means <> */
 #define NOT_EQUAL (BTMaxStrategyNumber + 1)
 
 static struct varlena *exact_value(Datum d, Oid type);
@@ -100,8 +99,8 @@ comparison_simplify(Node *request, int strategy)
 }
 
 /*
- * The bson_value that equals the SQL value exactly, or NULL if there is none
- * or the type is not known here.
+ * The bson_value that equals the SQL value exactly, or NULL if there is none or the type is
+ * unknown.
  */
 static struct varlena *
 exact_value(Datum d, Oid type)

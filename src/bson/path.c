@@ -55,18 +55,14 @@ dp_path_parse_list(const char *s, Size len)
 	}
 }
 
-/*
- * A path of one name, taken as it is.
- */
+/* A path of one literal name. */
 DpPath *
 dp_path_of_name(const char *name, uint32 namelen)
 {
 	return dp_path_of_names(1, &name, &namelen);
 }
 
-/*
- * A path of several names, taken as they are.
- */
+/* A path of several literal names. */
 DpPath *
 dp_path_of_names(int n, const char *const *names, const uint32 *lens)
 {
@@ -346,8 +342,8 @@ dp_path_array_arg(FunctionCallInfo fcinfo, int argno)
 }
 
 /*
- * Returns what the cache holds if the argument is a constant or has the bytes
- * that it had before; otherwise parses it.
+ * Returns the cached path if the argument is a constant or has the same bytes as before; otherwise
+ * parses it.
  */
 static DpPath *
 path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array)
@@ -359,7 +355,7 @@ path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_arra
 	if (likely(cache->is_const))
 		return cache->path;
 
-	/* an array is unpacked, and so aligned as it is copied below */
+	/* an array is unpacked, and so aligned when it is copied below */
 	if (is_array)
 		arg = PG_DETOAST_DATUM(PG_GETARG_DATUM(argno));
 	else

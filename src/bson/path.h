@@ -1,14 +1,12 @@
 /*
  * path.h
- *		Paths: which field of a document is meant.
+ *		Paths: the addresses of fields of a document.
  *
- * There is one grammar for all arguments, operators and options.  The parts of
- * a path are separated by dots; a part in double quotes may hold dots, commas
- * and blanks, and a double quote that is written twice.  A part that is a whole
- * number is a position when it meets an array (negative: from the end) and a
- * name when it meets a document.  Where a document has two fields of the same
- * name the first is meant.  A path never fans out over the elements of an array
- * (dp_path_each does).
+ * There is one grammar for all arguments, operators and options.  The parts of a path are separated
+ * by dots; a part in double quotes may contain dots, commas and blanks, and doubled double quotes.
+ * A part that is a whole number is a position in an array (negative: from the end) and a name in a
+ * document. If a document has two fields of the same name the first is used.  A path never fans out
+ * over the elements of an array (dp_path_each does).
  *
  * Lists of paths are separated by commas, with blanks around them ignored.
  */
@@ -21,7 +19,7 @@
 
 #include "bson/reader.h"
 
-/* The first bytes of a name that are compared at once */
+/* The first bytes of a name, which are compared at once */
 #define DP_PATH_BLOCK 16
 
 typedef struct DpPathStep
@@ -60,29 +58,29 @@ extern DpPath *dp_path_parse(const char *s, Size len);
 /* The paths of a list, separated by commas: a List of DpPath. */
 extern List *dp_path_parse_list(const char *s, Size len);
 
-/* A path of one name that is taken as it is, dots included. */
+/* A path of one literal name, including dots. */
 extern DpPath *dp_path_of_name(const char *name, uint32 namelen);
 
-/* A path of several names that are taken as they are. */
+/* A path of several literal names. */
 extern DpPath *dp_path_of_names(int n, const char *const *names, const uint32 *lens);
 
-/* A path whose parts are the elements of a text[], taken as they are. */
+/* A path whose parts are the literal elements of a text[]. */
 extern DpPath *dp_path_of_array(ArrayType *array);
 
-/* Appends the path as it is written, with quotes where they are needed. */
+/* Appends the path in its syntax, with quotes if needed. */
 extern void dp_path_to_text(StringInfo out, const DpPath *path);
 
 /*
- * The value that the path leads to.  Returns false if there is none.  The
- * value points into the document.  A path without parts leads to the document.
+ * The value at the path.  Returns false if there is none.  The value points into the document.  A
+ * path without parts is the document itself.
  */
 extern bool dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value);
 
 /*
- * The same for a document of which only the first avail bytes are at hand.
- * DP_FIND_SHORT: more bytes are needed to tell.  A value that is found may
- * reach beyond what is at hand unless whole is set: its type, data and len
- * are right nevertheless.  start is a DOCUMENT or ARRAY value with its full len.
+ * Does the same for a document of which only the first avail bytes are available.  DP_FIND_SHORT:
+ * more bytes are needed.  A found value may extend beyond the available bytes unless whole is set:
+ * its type, data and len are right nevertheless.  start is a DOCUMENT or ARRAY value with its full
+ * len.
  */
 typedef enum DpFind
 {
@@ -109,19 +107,17 @@ extern bool dp_array_element(const uint8 *array, uint32 size, int64 position, Dp
 extern uint32 dp_array_count(const uint8 *array, uint32 size);
 
 /*
- * What one step leads to in a document or an array: the value, and where its
- * element begins (the type byte).  Returns false if there is nothing.
+ * The value at one step in a document or an array, and the position of its element (the type byte).
+ * Returns false if there is none.
  */
 extern bool dp_step_find(const DpValue *container, const DpPathStep *step, const uint8 **element,
 						 DpValue *value);
 
 /*
- * Calls visit for each value that the path reaches when it also looks into the
- * documents that are elements of arrays, as MongoDB's distinct and its multikey
- * indexes do.  Of an array at the end of the path the elements are visited and
- * not the array itself; an array inside that array is one value.  A whole
- * number that meets an array is a position and nothing else.  visit returns
- * false to stop.
+ * Calls visit for each value at the path, descending also into documents that are elements of
+ * arrays, as MongoDB's distinct and its multikey indexes do.  Of an array at the end of the path
+ * the elements are visited and not the array itself; an array inside that array is one value.  In
+ * an array, a whole number is only a position.  visit returns false to stop.
  */
 typedef bool (*DpPathVisit)(const DpValue *value, void *arg);
 

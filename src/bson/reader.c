@@ -1,6 +1,6 @@
 /*
  * reader.c
- *		The parts of the reader that are too long to stand in every loop.
+ *		The parts of the reader that are too long to inline.
  */
 #include "postgres.h"
 

@@ -22,7 +22,7 @@ typedef struct DpIter
 	const uint8 *end;  /* where the document's final 0 stands */
 } DpIter;
 
-/* Raise ERRCODE_DATA_CORRUPTED; the text says what is wrong, in lower case. */
+/* Raises ERRCODE_DATA_CORRUPTED; the text is the reason, in lower case. */
 extern void dp_corrupted(const char *what) pg_attribute_noreturn();
 
 /* Sizes of the types whose values all have the same one; 0xFF: look inside. */
@@ -75,8 +75,8 @@ dp_iter_init_value(DpIter *iter, const DpValue *value)
 #define dp_iter_init_varlena(iter, v) dp_iter_init(iter, DP_DOC_DATA(v), DP_DOC_SIZE(v))
 
 /*
- * The first NUL from p on, before end; NULL if there is none.  Names are
- * short: they are looked through eight bytes at a time, without a call.
+ * The first NUL from p on, before end; NULL if there is none.  Names are short: they are searched
+ * eight bytes at a time, without a call.
  */
 static inline const uint8 *
 dp_name_end(const uint8 *p, const uint8 *end)
@@ -124,7 +124,7 @@ dp_iter_next(DpIter *iter, DpElement *element)
 	return true;
 }
 
-/* The next value of an array: as above, for those who do not want the name. */
+/* The next value of an array: as above, without the name. */
 static inline bool
 dp_iter_next_value(DpIter *iter, DpValue *value)
 {
@@ -183,7 +183,7 @@ dp_value_of_document(struct varlena *v)
 	return value;
 }
 
-/* What a detoasted bson_value holds. */
+/* The value of a detoasted bson_value. */
 static inline DpValue
 dp_value_of_varlena(struct varlena *v)
 {

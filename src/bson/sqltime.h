@@ -15,8 +15,8 @@
 #define DP_MS_PER_DAY INT64CONST(86400000)
 
 /*
- * The milliseconds of a timestamptz, rounded down.  *rest tells whether that
- * lost something; *infinite is -1 or 1 for the infinities, else 0.
+ * The milliseconds of a timestamptz, rounded down.  Sets *rest if that lost something; *infinite to
+ * -1 or 1 for the infinities, else 0.
  */
 static inline int64
 dp_time_of_timestamptz(TimestampTz t, bool *rest, int *infinite)

@@ -23,7 +23,7 @@ typedef struct Unwind
 	struct varlena *document; /* what the elements are put into */
 	DpPath *path;
 	DpPath *index_path; /* or NULL */
-	bool is_array;      /* else there is one row, the document as it is */
+	bool is_array;      /* else there is one row, the unchanged document */
 	DpIter iter;
 	int64 index;
 } Unwind;
@@ -184,8 +184,8 @@ dp_bson_unwind(PG_FUNCTION_ARGS)
 }
 
 /*
- * Looks at what stands at the path and prepares the rows; NULL if there are
- * none.  Runs in the context that the rows are made from.
+ * Reads the value at the path and prepares the rows; NULL if there are none.  Runs in the context
+ * in which rows are made.
  */
 static Unwind *
 unwind_start(FunctionCallInfo fcinfo)
@@ -216,7 +216,7 @@ unwind_start(FunctionCallInfo fcinfo)
 
 	if (value.len == DP_DOCUMENT_MIN_SIZE)
 	{
-		/* an empty array: the field goes */
+		/* an empty array: the field is removed */
 		unwind->document = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), unwind->path);
 		return preserve ? unwind : NULL;
 	}
@@ -229,8 +229,7 @@ unwind_start(FunctionCallInfo fcinfo)
 }
 
 /*
- * One row: the document with the value in its place (unless NULL) and, if it
- * is wanted, the position.
+ * One row: the document with the value at the path (unless NULL) and, if requested, the position.
  */
 static struct varlena *
 unwind_row(const Unwind *unwind, const DpValue *value)

@@ -1,11 +1,11 @@
 /*
  * subscript.c
- *		Subscripts of bson and bson_value: doc['price']['value'] reads a field,
- *		and UPDATE ... SET doc['stock'] = 5 writes one.
+ *		Subscripts of bson and bson_value: doc['price']['value'] reads a field, and UPDATE ...
+ *		SET doc['stock'] = 5 writes one.
  *
- * Each subscript is one part of a path, taken as it is: a text may hold dots, a
- * whole number is a position in an array and a name in a document.  What is
- * read is a bson_value; what is assigned becomes one by an assignment cast.
+ * Each subscript is one literal part of a path: a text may contain dots, a whole number is a
+ * position in an array and a name in a document.  Reading returns a bson_value; an assigned value
+ * becomes one by an assignment cast.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 #include "bson/edit.h"
 #include "bson/fetch.h"
 
-/* What the steps of an execution share; it lives as long as the expression. */
+/* Shared by the steps of an execution; lives as long as the expression. */
 typedef struct SubscriptWorkspace
 {
 	bool is_value;      /* the container is a bson_value */
@@ -166,9 +166,7 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 	return true;
 }
 
-/*
- * What the path leads to in a container that is not NULL.
- */
+/* The value at the path in a container that is not NULL. */
 static Datum
 fetch_from(const SubscriptWorkspace *workspace, Datum container, bool *isnull)
 {
@@ -183,7 +181,7 @@ fetch_from(const SubscriptWorkspace *workspace, Datum container, bool *isnull)
 	return found ? PointerGetDatum(dp_value_to_varlena(&value)) : (Datum) 0;
 }
 
-/* Reads what the subscripts lead to. */
+/* Reads the value at the subscripts. */
 static void
 subscript_fetch(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 {

@@ -1,9 +1,8 @@
 /*
  * text.h
- *		Documents and values as text: Extended JSON and what the shell accepts.
+ *		Documents and values as text: Extended JSON and the syntax of the shell.
  *
- * docs/reference/types.md says which spellings are read and which
- * form is written.  Whatever is written here is read back byte for byte.
+ * docs/reference/types.md describes input and output.  Output is read back byte for byte.
  */
 #ifndef DP_BSON_TEXT_H
 #define DP_BSON_TEXT_H
@@ -21,11 +20,10 @@ typedef enum
 } DpTextForm;
 
 /*
- * The document or the value that the len bytes at s spell, as a new bson or
- * bson_value.  Raises INVALID_TEXT_REPRESENTATION, NUMERIC_VALUE_OUT_OF_RANGE
- * or PROGRAM_LIMIT_EXCEEDED, with line and column; with a soft error context
- * the error goes there and the result is NULL.  s is valid UTF-8.  The first
- * two copy it; for the others it must be followed by a NUL, s[len] == 0.
+ * The document or the value in the len bytes at s, as a new bson or bson_value.  Raises
+ * INVALID_TEXT_REPRESENTATION, NUMERIC_VALUE_OUT_OF_RANGE or PROGRAM_LIMIT_EXCEEDED, with line and
+ * column; with a soft error context the error is saved there and the result is NULL.  s is valid
+ * UTF-8. The first two copy it; for the others it must be followed by a NUL, s[len] == 0.
  */
 extern struct varlena *dp_text_to_bson(const char *s, Size len, Node *escontext);
 extern struct varlena *dp_text_to_value(const char *s, Size len, Node *escontext);

@@ -27,10 +27,7 @@
 #include "bson/text.h"
 #include "bson/text_parse.h"
 
-/*
- * Bytes of an element beside those that stand in the text: type, position, number, slack for wide
- * stores
- */
+/* Bytes of an element besides those in the text: type, position, number, slack for wide stores */
 #define DP_ELEMENT_ROOM 64
 
 #define B DP_CLASS_BLANK
@@ -81,10 +78,7 @@ static bool is_date(const DpParser *p);
 static bool skip_comment(DpParser *p);
 static bool fail_expected(DpParser *p, const char *expected);
 
-/*
- * What a text of that length needs in the buffer at first, which is more than
- * most need at last.
- */
+/* The initial buffer size for a text of that length, which is usually sufficient. */
 static inline Size
 expected_size(Size len)
 {
@@ -231,8 +225,8 @@ dp_parser_skip_more(DpParser *p)
 }
 
 /*
- * Skip one comment, byte order mark or no-break space and the blanks behind
- * it.  Returns false if there is none.
+ * Skips one comment, byte order mark or no-break space and the following blanks.  Returns false if
+ * there is none.
  */
 static bool
 skip_comment(DpParser *p)
@@ -279,10 +273,7 @@ parser_start(DpParser *p, const char *s, Size len, Node *escontext, const char *
 	p->nul = false;
 }
 
-/*
- * The datum, after checking that nothing but blanks follows and that it is not
- * too large.
- */
+/* The datum, after checking that only blanks follow and that it is not too large. */
 static struct varlena *
 parser_finish(DpParser *p, int type)
 {
@@ -334,10 +325,7 @@ fail_expected(DpParser *p, const char *expected)
 						  "%s is expected, \"%.*s\" was found", expected, len, s);
 }
 
-/*
- * Make sure that the rest of the text fits into the buffer, whatever it is,
- * beside what one element needs.
- */
+/* Makes sure that the rest of the text fits into the buffer, with the overhead of one element. */
 static inline void
 ensure_room(DpParser *p)
 {
@@ -409,8 +397,8 @@ parse_value(DpParser *p)
 }
 
 /*
- * The document at the cursor, which stands on its bracket.  A literal one is
- * taken as it is, whatever its first name means.
+ * The document at the cursor, which is at its bracket.  A literal one is not converted, whatever
+ * its first name means.
  */
 static int
 parse_document(DpParser *p, bool literal)
@@ -494,9 +482,7 @@ parse_document(DpParser *p, bool literal)
 	return DP_TYPE_DOCUMENT;
 }
 
-/*
- * The array at the cursor, which stands on its bracket.
- */
+/* The array at the cursor, which is at its bracket. */
 static int
 parse_array(DpParser *p)
 {
@@ -633,10 +619,7 @@ parse_name(DpParser *p)
 	return true;
 }
 
-/*
- * The string at the cursor, which stands on its quote: writes its characters,
- * and nothing else.
- */
+/* The string at the cursor, which is at its quote: writes only its characters. */
 static bool
 parse_string(DpParser *p)
 {
@@ -962,8 +945,8 @@ wrong:
 }
 
 /*
- * The regular expression between slashes at the cursor.  Its pattern is kept
- * as it is written, its options are sorted, as drivers do.
+ * The regular expression between slashes at the cursor.  Its pattern is unchanged, its options are
+ * sorted, as drivers do.
  */
 static int
 parse_regex(DpParser *p)

@@ -570,9 +570,7 @@ print_number(Printer *pr, const DpValue *v)
 	put(pr, after, strlen(after));
 }
 
-/*
- * A date; for the relaxed form as ISO 8601 where Extended JSON says so.
- */
+/* A date; in the relaxed form as ISO 8601 in the range of Extended JSON. */
 static void
 print_date(Printer *pr, int64 ms)
 {
@@ -593,8 +591,8 @@ print_date(Printer *pr, int64 ms)
 }
 
 /*
- * A decimal.  Where digits cannot say how it is encoded, its bytes are
- * written; see dp_text_to_decimal().
+ * A decimal.  If digits cannot represent its encoding, its bytes are written; see
+ * dp_text_to_decimal().
  */
 static void
 print_decimal(Printer *pr, const uint8 *bytes)

@@ -1,12 +1,10 @@
 /*
  * text_parse.h
- *		What the files of the text parser share; nobody else includes it.
+ *		Shared by the files of the text parser only.
  *
- * The parser goes through the text once and writes the document as it goes.
- * What stands for a scalar but is spelled like a document ({"$oid": ".."}) or
- * like a call (ObjectId("..")) is written as a document first and replaced by
- * the scalar when it ends, so that its parts may come in any order and in any
- * spelling.
+ * The parser reads the text once and writes the document at the same time.  A scalar in the syntax
+ * of a document ({"$oid": ".."}) or a call (ObjectId("..")) is written as a document first and
+ * replaced by the scalar at its end, so that its parts may come in any order and spelling.
  */
 #ifndef DP_BSON_TEXT_PARSE_H
 #define DP_BSON_TEXT_PARSE_H
@@ -34,7 +32,7 @@ typedef struct DpParser
  */
 #define DP_MAX_NESTING (3 * DP_MAX_DEPTH + 10)
 
-/* What the first name of a document makes of it. */
+/* The meaning of a document's first name. */
 typedef enum DpWrapper
 {
 	DP_WRAP_NONE,
@@ -106,9 +104,9 @@ extern bool dp_text_to_uuid(const char *s, Size len, uint8 *bytes);
 extern bool dp_regex_options_sorted(const char *options, Size len);
 
 /*
- * text_put.c: replace what was written from start on by the scalar that these
- * values make, which may stand in it or be NULL.  They return the type, or -1
- * (and raise nothing) if the values do not make one.
+ * text_put.c: replaces the bytes from start on by the scalar made from these values, which may be
+ * among these bytes or NULL.  Returns the type, or -1 (and raises nothing) if the values do not
+ * make one.
  */
 extern int dp_put_objectid(DpParser *p, uint32 start, const DpValue *v);
 extern int dp_put_string(DpParser *p, uint32 start, uint8 type, const DpValue *v);

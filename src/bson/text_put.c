@@ -224,8 +224,8 @@ dp_put_timestamp(DpParser *p, uint32 start, const DpValue *t, const DpValue *i)
 }
 
 /*
- * A regular expression.  What people write has its options checked and sorted
- * if sort; what programs write is kept as it is.
+ * A regular expression.  With sort, its options are checked and sorted, for input by users;
+ * otherwise they are unchanged.
  */
 int
 dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *options, bool sort)

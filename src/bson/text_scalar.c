@@ -1,9 +1,9 @@
 /*
  * text_scalar.c
- *		Scalars from the strings that spell them, and dates to text.
+ *		Scalars from their strings, and dates to text.
  *
- * The functions that read return false for a string that is not one of theirs
- * and raise nothing; the caller knows what to say.
+ * The functions that read return false for an invalid string and raise nothing; the caller reports
+ * the error.
  */
 #include "postgres.h"
 
@@ -102,9 +102,8 @@ dp_text_to_double(const char *s, Size len, double *v)
 }
 
 /*
- * A decimal128, sixteen bytes as they stand in a document.  What strings of
- * decimals cannot say (numbers that are not encoded in the usual way) is
- * spelled 0x and the 32 digits of the bytes, the highest first.
+ * A decimal128, sixteen bytes as in a document.  Unusual encodings, which digits cannot represent,
+ * are written as 0x and the 32 digits of the bytes, the highest first.
  */
 bool
 dp_text_to_decimal(const char *s, Size len, uint8 *v)
@@ -357,8 +356,8 @@ dp_text_to_date(const char *s, Size len, int64 *ms)
 		return false;
 
 	/*
-	 * Beyond the range of int64 the days alone may lie outside it although
-	 * days and time together do not, so count from the next midnight there.
+	 * Beyond the range of int64 the days alone may be out of range although days and time together
+	 * are not, so count from the next midnight there.
 	 */
 	days = days_of_date(year, month, day);
 	n = ((hour * 60 + minute - zone) * 60 + second) * 1000 + milli;

@@ -304,9 +304,8 @@ parse_call(DpParser *p, int which, const char *where)
 }
 
 /*
- * The decimal between the parentheses at the cursor, if it is written without
- * quotes: its digits are taken as they are written, so that zeros at the end
- * stay.  Returns false, and has done nothing, if there is no such thing.
+ * The decimal between the parentheses at the cursor, if it is not quoted: its digits are kept
+ * unchanged, including trailing zeros.  Returns false without an effect if there is none.
  */
 static bool
 parse_decimal(DpParser *p)
@@ -336,8 +335,8 @@ parse_decimal(DpParser *p)
 }
 
 /*
- * Puts the value that the call makes into the place of its arguments, which
- * were written from start on.  Returns -1 if they are not what it takes.
+ * Replaces the arguments of a call, which were written from start on, by its value.  Returns -1 if
+ * they are invalid.
  */
 static int
 convert_call(DpParser *p, uint32 start, Word word, const DpValue *args, int count)

@@ -1,11 +1,10 @@
 /*
  * text_wrapper.c
- *		Documents that stand for something else: {"$oid": ".."} and its kin.
+ *		Documents that represent other values: {"$oid": ".."} and the like.
  *
- * What a document stands for is decided by its first name.  The parser asks
- * after it has written the document; the printer asks the same question about
- * stored documents and escapes those that would be taken for something else,
- * as {"$document": {..}}.
+ * The first name of a document determines its meaning.  The parser checks it after it has written
+ * the document; the printer checks stored documents in the same way and escapes those that would be
+ * read as another value, as {"$document": {..}}.
  */
 #include "postgres.h"
 
@@ -56,9 +55,7 @@ static const DpValue *part(const Parts *parts, const char *name);
 static int convert(DpParser *p, uint32 start, DpWrapper wrapper);
 static int convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
 
-/*
- * What a document may be whose first name is this one.
- */
+/* The possible meaning of a document with this first name. */
 DpWrapper
 dp_wrapper_of_name(const char *name, uint32 namelen)
 {
@@ -71,9 +68,8 @@ dp_wrapper_of_name(const char *name, uint32 namelen)
 }
 
 /*
- * What the parser would take this document for.  The inner values of a wrapper
- * are what they are after parsing: {"$date": {"$numberLong": ".."}} is a $date
- * with an int64 inside.
+ * How the parser would read this document.  The inner values of a wrapper are parsed already:
+ * {"$date": {"$numberLong": ".."}} is a $date with an int64 inside.
  */
 DpWrapper
 dp_wrapper_of_document(const uint8 *doc, uint32 size)
@@ -93,9 +89,9 @@ dp_wrapper_of_document(const uint8 *doc, uint32 size)
 }
 
 /*
- * The document that was written from start on has a first name that may mean
- * something: put what it stands for in its place.  where is its place in the
- * text.  Returns the type, or -1 after an error.
+ * The document written from start on has a first name that may have a meaning: replaces it by the
+ * value that it represents.  where is its position in the text.  Returns the type, or -1 after an
+ * error.
  */
 int
 dp_wrapper_convert(DpParser *p, uint32 start, const char *where)

@@ -156,7 +156,7 @@ text_of_value(const DpValue *v, DpTextForm form, int indent)
 	StringInfoData out;
 
 	dp_text_start(&out, v->len);
-	/* the header of the text stands in the same buffer */
+	/* the header of the text is in the same buffer */
 	out.len = VARHDRSZ;
 	dp_value_to_text(&out, v, form, indent);
 	SET_VARSIZE(out.data, out.len);

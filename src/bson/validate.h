@@ -15,9 +15,9 @@ typedef struct DpFault
 } DpFault;
 
 /*
- * Checks everything: lengths, ends, types, UTF-8, depth.  Returns true if the
- * n bytes at doc are one document and nothing else; otherwise fills in fault.
- * Costs one pass over the bytes and allocates nothing.
+ * Checks everything: lengths, ends, types, UTF-8, depth.  Returns true if the n bytes at doc are
+ * exactly one document; otherwise fills in fault.  Makes one pass over the bytes and allocates
+ * nothing.
  */
 extern bool dp_validate(const uint8 *doc, Size n, DpFault *fault);
 

@@ -1,10 +1,10 @@
 /*
  * varint.h
- *		Integers of few bytes in formats of our own, and reading them back from
- *		bytes that nobody trusts.
+ *		Integers of few bytes in the extension's own formats, and reading them from untrusted
+ *		bytes.
  *
- * A varint has seven bits in a byte, the least first; the upper bit says that
- * more follow.  Signed integers are folded first: 0, -1, 1, -2, ...
+ * A varint has seven bits in a byte, the least significant first; the upper bit is set if more
+ * follow. Signed integers are folded first: 0, -1, 1, -2, ...
  */
 #ifndef DP_BSON_VARINT_H
 #define DP_BSON_VARINT_H
@@ -70,7 +70,7 @@ dp_unpack_bytes(DpPacked *p, uint64 n)
 	return bytes;
 }
 
-/* The next varint, which must have no more bytes than it needs. */
+/* The next varint, which must have the minimal number of bytes. */
 static inline uint64
 dp_unpack_varint(DpPacked *p)
 {

@@ -2,11 +2,10 @@
  * depend.c
  *		Dependencies between the two tables of a pattern.
  *
- * A table that a pattern keeps beside the user's table depends on it, and the
- * pattern's main trigger depends on the table that it writes to: DROP TABLE of
- * either is refused without CASCADE, and with CASCADE leaves nothing behind.
- * pg_dump does not carry such dependencies, so they are recorded whenever a
- * trigger of ours is created, be it by _enable or by a restore.
+ * A side table depends on the user's table, and the pattern's main trigger depends on the table to
+ * which it writes: DROP TABLE of either is rejected without CASCADE, and drops everything with
+ * CASCADE.  pg_dump does not dump such dependencies, so they are recorded whenever a trigger of the
+ * extension is created, by _enable or by a restore.
  */
 #include "postgres.h"
 
@@ -119,9 +118,7 @@ options_lock(const char *declared, const char *after)
 	}
 }
 
-/*
- * The relation may have main triggers: find what their declarations name.
- */
+/* The relation may have main triggers: finds the tables in their declarations. */
 static void
 depend_main(Oid relid)
 {
@@ -157,9 +154,8 @@ depend_main(Oid relid)
 		}
 
 		/*
-		 * What was put off, or summed up, is of no use without its source and
-		 * its tree.  (It says so of the table, not of the trigger: pg_dump
-		 * would find that the trigger and the queue need each other.)
+		 * A queue or a list is useless without its source and its tree.  (The dependency is on the
+		 * table, not on the trigger: pg_dump would find a cycle of trigger and queue.)
 		 */
 		for (i = 0; i < DP_PAIR_OPTIONS; i++)
 			for (j = 0; j < DP_PAIR_OPTIONS; j++)
@@ -180,10 +176,9 @@ depend_main(Oid relid)
 }
 
 /*
- * A main trigger's table and the other side of a pair depend on each other.
- * What lies beneath a table that the pattern created is a part of it: it goes with
- * it, and cannot be dropped without it.  An aid (a list of what has gone)
- * goes with the table.  Returns the other side, if it exists.
+ * Makes a main trigger's table and the other table of a pair depend on each other.  The storage of
+ * a table that the pattern created is a part of it: it is dropped with it, and not without it.  An
+ * aid (a list of deleted rows) is dropped with the table.  Returns the other table, if it exists.
  */
 static Oid
 depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
@@ -216,8 +211,8 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 }
 
 /*
- * The other triggers of a declaration are of no use without the main one, and
- * go with it.  Its anchor does, too, but not in silence.
+ * The other triggers of a declaration depend on the main one, and are dropped with it.  So is its
+ * anchor, but not without CASCADE.
  */
 static void
 depend_others(Oid relid)
@@ -274,10 +269,7 @@ depend_others(Oid relid)
 	table_close(rel, AccessShareLock);
 }
 
-/*
- * The triggers of the side of a pair, or of one of its partitions, are of no
- * use without the main table.
- */
+/* The triggers of a side table, or of one of its partitions, depend on the main table. */
 static void
 depend_triggers(Oid side, const char *pair, Oid main)
 {
@@ -306,9 +298,7 @@ depend_triggers(Oid side, const char *pair, Oid main)
 	table_close(rel, AccessShareLock);
 }
 
-/*
- * The relation may be the side of declarations: find their tables.
- */
+/* The relation may be a side table: finds the tables of its declarations. */
 static void
 depend_side(Oid relid)
 {
@@ -374,8 +364,8 @@ dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
 }
 
 /*
- * A restore may create the triggers of both tables at the same time: each then
- * waits for the other, so that the second one sees the first.
+ * A parallel restore may create the triggers of both tables at the same time: one waits for the
+ * other and then sees its trigger.
  */
 static void
 pair_lock(const char *pair)
@@ -409,7 +399,7 @@ dp_depend_has_guard(Oid relid, Oid main)
 	return result;
 }
 
-/* Whether a table with a guard is the queue of a declaration. */
+/* True if a table with a guard is the queue of a declaration. */
 static bool
 is_queue(Oid relid)
 {

@@ -9,11 +9,13 @@
 #include "catalog/pg_trigger.h"
 #include "nodes/pg_list.h"
 
-/* Records what follows from the triggers of a relation, also for each pattern alone. */
+/*
+ * Records the dependencies that follow from the triggers of a relation, and those of each pattern.
+ */
 extern void dp_depend_relation(Oid relid);
 extern void dp_depend_patterns(Oid relid);
 
-/* Records that an object depends on another, unless it does. */
+/* Records that an object depends on another, unless it already does. */
 extern void dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
 
 /*
@@ -24,12 +26,12 @@ extern void dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyTyp
 extern void dp_depend_lock_pairs(Oid relid, List *args);
 
 /*
- * Whether the table belongs to a pattern: its writes are guarded.  Not if it is
- * known that it belongs to another table than main, unless that is InvalidOid.
+ * True if a guard trigger shows that the table belongs to a pattern, unless it is known to belong
+ * to a table other than main (InvalidOid: any).
  */
 extern bool dp_depend_has_guard(Oid relid, Oid main);
 
-/* Whether a trigger has a name of ours and a function of this extension. */
+/* True if a trigger has the extension's name prefix and function. */
 extern bool dp_is_own_trigger(Form_pg_trigger form);
 
 #endif /* DP_KIT_DEPEND_H */

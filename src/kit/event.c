@@ -1,10 +1,9 @@
 /*
  * event.c
- *		The event trigger: what follows from commands on tables with patterns.
+ *		The event trigger: reacts to commands on tables with patterns.
  *
- * Tables that become partitions get the triggers that PostgreSQL does not hand
- * down, and a new owner of a table also owns what patterns keep beside it.
- * What depends on what is in depend.c.
+ * New partitions get the triggers that PostgreSQL does not clone, and a new owner of a table also
+ * owns its side tables.  Dependencies are in depend.c.
  */
 #include "postgres.h"
 
@@ -49,7 +48,7 @@
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
-/* Temporary tables of this session that each commit empties: no catalogue has them */
+/* Temporary tables of this session with ON COMMIT DELETE ROWS, which no catalog shows */
 static List *emptied = NIL;
 
 static void trigger_created(CreateTrigStmt *stmt);
@@ -123,10 +122,9 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 }
 
 /*
- * pattern_relink(rel) -> bigint: records what _pattern_created() records, for
- * the triggers of one table, or of all that the caller owns.  pg_upgrade
- * copies triggers but not what they made depend on each other, and creates the
- * event trigger after them.
+ * pattern_relink(rel) -> bigint: records what _pattern_created() records, for the triggers of one
+ * table, or of all tables that the caller owns.  pg_upgrade copies triggers but not their
+ * dependencies, and creates the event trigger after them.
  */
 DP_FUNCTION(dp_pattern_relink);
 Datum
@@ -152,7 +150,7 @@ dp_pattern_relink(PG_FUNCTION_ARGS)
 	systable_endscan(scan);
 	table_close(triggers, AccessShareLock);
 
-	/* in one order, so that nobody waits in a circle */
+	/* one order prevents deadlocks */
 	list_sort(tables, list_oid_cmp);
 	foreach(lc, tables)
 	{
@@ -172,7 +170,7 @@ dp_pattern_relink(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(n);
 }
 
-/* A trigger of ours: the tables of its pattern depend on each other. */
+/* A trigger of the extension: records that the tables of its pattern depend on each other. */
 static void
 trigger_created(CreateTrigStmt *stmt)
 {
@@ -188,7 +186,7 @@ trigger_created(CreateTrigStmt *stmt)
 	dp_depend_relation(relid);
 }
 
-/* Whether a relation exists and is the caller's. */
+/* True if a relation exists and the caller owns it. */
 static bool
 caller_owns(Oid relid)
 {
@@ -202,7 +200,7 @@ caller_owns(Oid relid)
 	return has_privs_of_role(GetUserId(), owner);
 }
 
-/* Tells patterns of a partition's rows, for the table right above it and all above that. */
+/* Informs patterns about a partition's rows, for its ancestors, nearest first. */
 static void
 patterns_partition(Oid table, Oid partition, bool attached)
 {
@@ -220,8 +218,8 @@ patterns_partition(Oid table, Oid partition, bool attached)
 }
 
 /*
- * Raises FEATURE_NOT_SUPPORTED if a table shall inherit from one with patterns, which would not
- * hear of its rows.
+ * Raises FEATURE_NOT_SUPPORTED if a table would inherit from one with patterns, whose triggers do
+ * not fire for its rows.
  */
 static void
 inheritance_refused(List *parents)
@@ -241,7 +239,7 @@ inheritance_refused(List *parents)
 	}
 }
 
-/* A temporary table that each commit empties, without triggers. */
+/* A temporary table with ON COMMIT DELETE ROWS, without triggers. */
 static void
 remember_emptied(RangeVar *relation)
 {
@@ -271,7 +269,7 @@ dp_pattern_emptied_on_commit(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(list_member_oid(emptied, PG_GETARG_OID(0)));
 }
 
-/* A table was altered: partitions come, owners change. */
+/* A table was altered: handles new partitions and owners. */
 static void
 table_altered(AlterTableStmt *stmt)
 {
@@ -320,7 +318,7 @@ table_altered(AlterTableStmt *stmt)
 	}
 }
 
-/* A schema has another name. */
+/* A schema was renamed. */
 static void
 schema_renamed(const char *schema)
 {
@@ -341,10 +339,7 @@ schema_renamed(const char *schema)
 			(*p)->schema_renamed(renamed);
 }
 
-/*
- * A column has another name, also in the tables that inherit it: declarations
- * that find rows by it go on doing so.
- */
+/* A column was renamed, also in inheriting tables: updates declarations that find rows by it. */
 static void
 column_renamed(RenameStmt *stmt)
 {
@@ -366,7 +361,7 @@ column_renamed(RenameStmt *stmt)
 	}
 }
 
-/* Columns were added, dropped or got another type: patterns that a table has may refuse it. */
+/* Columns were added, dropped or retyped: patterns of the table may raise an error. */
 static void
 columns_altered(Oid relid)
 {
@@ -391,9 +386,8 @@ columns_altered(Oid relid)
 }
 
 /*
- * A table has become a partition.  It got the row triggers of its parent, but
- * nobody gives it those for statements: _pattern_join_partition() does.  If it
- * had rows, they have come to the tables above it.
+ * A table has become a partition.  PostgreSQL cloned the row-level triggers of its parent;
+ * _pattern_join_partition() creates the statement-level ones.  Its rows are new in its ancestors.
  */
 static void
 partition_joined(Oid relid, bool attached)
@@ -429,8 +423,8 @@ partition_joined(Oid relid, bool attached)
 }
 
 /*
- * A table is no partition any more, and its rows are not in the table above.
- * concurrent: others could read that without them before.
+ * A table is no longer a partition, and its rows are no longer in its ancestors.  concurrent:
+ * others could read those without them before.
  */
 static void
 partition_left(Oid table, Oid partition, bool concurrent)
@@ -446,7 +440,7 @@ partition_left(Oid table, Oid partition, bool concurrent)
 		dp_changed_partition(table, partition, false, concurrent);
 }
 
-/* Whether a table has triggers of ours. */
+/* True if a table has triggers of the extension. */
 static bool
 has_own(Oid relid)
 {
@@ -464,7 +458,7 @@ has_own(Oid relid)
 	return result;
 }
 
-/* Whether a table takes part in a declaration. */
+/* True if a table takes part in a declaration. */
 static bool
 has_patterns(Oid relid)
 {
@@ -477,7 +471,7 @@ has_patterns(Oid relid)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
 
-		/* not by their names, which users can change */
+		/* not by name, which users can change */
 		if (trigger->tgnargs > 0 && OidIsValid(extension) &&
 			getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) == extension)
 			result = true;
@@ -486,10 +480,7 @@ has_patterns(Oid relid)
 	return result;
 }
 
-/*
- * Whether a table itself is the source of a declaration, or carries one that
- * has work to do at the end of statements.
- */
+/* True if a table is the source of a declaration, or has one with work at the end of statements. */
 static bool
 needs_statements(Oid relid)
 {
@@ -514,7 +505,7 @@ needs_statements(Oid relid)
 	return result;
 }
 
-/* Calls one of our SQL functions with a table, and with a role if there is one. */
+/* Calls a SQL function of the extension with a table and, if valid, a role. */
 static void
 call_with(const char *function, Oid relid, Oid role)
 {
@@ -524,7 +515,7 @@ call_with(const char *function, Oid relid, Oid role)
 	call_with_all(function, OidIsValid(role) ? 2 : 1, types, values);
 }
 
-/* The same with more arguments. */
+/* Does the same with more arguments. */
 static void
 call_with_all(const char *function, int n, Oid *types, Datum *values)
 {
@@ -544,11 +535,10 @@ call_with_all(const char *function, int n, Oid *types, Datum *values)
 }
 
 /*
- * A table has another owner: the tables that patterns keep beside it follow,
- * because they are written to with its owner's rights.  The former owner could
- * have put code of their own there, or into the views and functions that
- * patterns have made: tables are searched for it first, the rest is made again
- * from the declarations.
+ * A table has another owner: changes the owner of its side tables, because they are written with
+ * its owner's privileges.  The former owner could have put code there, or into views and functions
+ * of patterns: side tables are searched for it first, the other objects are created again from the
+ * declarations.
  */
 static void
 owner_follow(Oid relid)
@@ -563,7 +553,7 @@ owner_follow(Oid relid)
 	Oid former;
 	bool declared;
 
-	/* ALTER TABLE is heard for indexes and views too */
+	/* ALTER TABLE also applies to indexes and views */
 	if (!OidIsValid(relid) || (get_rel_relkind(relid) != RELKIND_RELATION &&
 							   get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE &&
 							   get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE))
@@ -583,7 +573,7 @@ owner_follow(Oid relid)
 			 errdetail(
 				 "Its patterns search for code of the former owner, which an older snapshot can miss.")));
 
-	/* those that were recorded to depend on it, not any that claim to belong to it */
+	/* tables with a recorded dependency, not any that claim to belong to it */
 	rel = table_open(DependRelationId, AccessShareLock);
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(RelationRelationId));
@@ -607,10 +597,7 @@ owner_follow(Oid relid)
 	{
 		if (!dp_depend_has_guard(lfirst_oid(lc), relid))
 			continue;
-		/*
-		 * where the table was handed over in a way that no trigger heard of, what belongs to it
-		 * tells its former owner
-		 */
+		/* if no trigger fired for the change of owner, a side table shows the former owner */
 		if (former == owner)
 			former = former_owner(lfirst_oid(lc));
 		LockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
@@ -622,7 +609,7 @@ owner_follow(Oid relid)
 		call_with("_pattern_follow_owner", relid, former);
 }
 
-/* The owner that a relation had when the statement began. */
+/* The owner of a relation when the statement began. */
 static Oid
 former_owner(Oid relid)
 {

@@ -1,13 +1,12 @@
 /*
  * pattern.c
- *		The verbs that are the same for all patterns: pattern_check,
- *		pattern_repair, pattern_alter, pattern_disable.
+ *		The verbs of all patterns: pattern_check, pattern_repair, pattern_alter,
+ *		pattern_disable.
  *
- * A pattern has one SQL function for each verb, _<pattern>_<verb>.  What these
- * functions do may run code of users (triggers, expression indexes), so that
- * they are called here, as the owner of the table and in a security-restricted
- * operation, whoever calls the verb: a superuser who checks somebody's table
- * lends his rights to nobody.
+ * A pattern has one SQL function for each verb, _<pattern>_<verb>.  These functions may run users'
+ * code (triggers, expression indexes), so they are called here as the owner of the table in a
+ * security-restricted operation: a superuser who checks a table does not lend privileges to its
+ * owner.
  */
 #include "postgres.h"
 
@@ -125,9 +124,8 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 }
 
 /*
- * Raises T_R_SERIALIZATION_FAILURE if one of the table's declarations is newer
- * than the transaction's snapshot: queries on catalogs would go by the old one,
- * and where both have been changed see two.
+ * Raises T_R_SERIALIZATION_FAILURE if one of the table's declarations is newer than the
+ * transaction's snapshot: catalog queries would return the old one, or both.
  */
 static void
 require_seen(Oid rel)
@@ -165,8 +163,8 @@ require_seen(Oid rel)
 }
 
 /*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE where a repair would make a table
- * again that held what nothing else tells, and so hide that it is lost.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a repair would create a table again whose contents
+ * cannot be recomputed, which would hide that they are lost.
  */
 static void
 require_sides(DpDecl *decl)
@@ -201,8 +199,8 @@ require_sides(DpDecl *decl)
 /*
  * _pattern_call(verb, rel, pattern, name, options bson) -> text
  *
- * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.  Any
- * options of a repair say that what is lost is given up.
+ * Calls _<pattern>_<verb>(rel, name [, options]) as the table's owner.  Any options of a repair
+ * accept the loss of lost data.
  */
 DP_FUNCTION(dp_pattern_call);
 Datum
@@ -227,14 +225,14 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	if (strspn(verb, "abcdefghijklmnopqrstuvwxyz_") != strlen(verb))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("unknown operation \"%s\"", verb)));
-	/*
-	 * all of them write but this one, not always by statements, and take locks that a standby has
-	 * not
-	 */
+	/* all others write, not always by statements, and take locks that a standby does not allow */
 	if (strcmp(verb, "test") != 0)
 		PreventCommandIfReadOnly(psprintf("%s of a pattern", verb));
 
-	/* options are read, changed and written back: one does that at a time, in no writer's way */
+	/*
+	 * options are read, changed and written back by one transaction at a time, without blocking
+	 * writers
+	 */
 	if (strcmp(verb, "alter") == 0)
 		LockRelationOid(rel, ShareUpdateExclusiveLock);
 	repair = strcmp(verb, "repair") == 0;
@@ -250,7 +248,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
-	/* altering is the same for all patterns but for what _pattern_alter() asks a pattern for */
+	/* altering is the same for all patterns, except for functions that _pattern_alter() calls */
 	if (call_hook(rel, strcmp(verb, "alter") == 0 ? "pattern" : text_argument(fcinfo, 2), verb,
 				  text_argument(fcinfo, 3), PG_ARGISNULL(4) || repair ? 0 : 1, &type, &value,
 				  false) == 1)
@@ -270,7 +268,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(out);
 }
 
-/* Whether a declaration is on a table that its pattern created. */
+/* True if a declaration is on a table that its pattern created. */
 static bool
 on_created_table(Oid rel, const char *name)
 {
@@ -287,9 +285,9 @@ on_created_table(Oid rel, const char *name)
 }
 
 /*
- * pattern_guard_trigger(): refuses writes to a table that a pattern keeps.
- * BEFORE any write, for each statement.  Users may have foreign keys on a part of a table that a
- * pattern created, which change and delete its rows (only they set this security context).
+ * pattern_guard_trigger(): rejects writes to side tables, BEFORE any write, for each statement.
+ * Users may have foreign keys on a part of a table that a pattern created, which change and delete
+ * its rows (only they set this security context).
  */
 DP_FUNCTION(dp_pattern_guard_trigger);
 Datum
@@ -354,9 +352,7 @@ dp_pattern_object_name(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
 }
 
-/*
- * Run SELECT * FROM _<pattern>_<verb>(rel, name, ...) as the table's owner.
- */
+/* Runs SELECT * FROM _<pattern>_<verb>(rel, name, ...) as the table's owner. */
 static uint64
 call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int nextra, Oid *types,
 		  Datum *values, bool read_only)
@@ -394,8 +390,7 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int 
 /*
  * _pattern_pending_keys(rel, pattern, name) -> (key record)
  *
- * Keys of the rows that pattern_build may have to bring in line, read as the
- * table's owner.
+ * Keys of the rows that pattern_build may have to change, read as the table's owner.
  */
 DP_FUNCTION(dp_pattern_pending_keys);
 Datum
@@ -522,9 +517,7 @@ dp_pattern_side(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(side);
 }
 
-/*
- * _pattern_forget(side, rel): the side table no longer depends on the other.
- */
+/* _pattern_forget(side, rel): removes the dependency of the side table. */
 DP_FUNCTION(dp_pattern_forget);
 Datum
 dp_pattern_forget(PG_FUNCTION_ARGS)
@@ -554,9 +547,8 @@ dp_pattern_distance(PG_FUNCTION_ARGS)
 }
 
 /*
- * _pattern_latest(query) -> text: the only value that a query gives, with
- * the latest snapshot at every isolation level.  For what is asked with the
- * table locked, by the verbs that run as its owner.
+ * _pattern_latest(query) -> text: the only value that a query returns, with the latest snapshot at
+ * every isolation level.  For verbs that run as the table's owner and have locked the table.
  */
 DP_FUNCTION(dp_pattern_latest);
 Datum

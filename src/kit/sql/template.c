@@ -144,7 +144,7 @@ arguments_match(const DpPlan *p, va_list *given)
 	return true;
 }
 
-/* What a word stands for. */
+/* Writes the SQL of a word. */
 static void
 word_write(Reading *r, const char *word)
 {
