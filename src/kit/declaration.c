@@ -1,11 +1,10 @@
 /*
  * declaration.c
- *		Declarations of patterns, read back from the triggers that carry them.
+ *		Declarations of patterns, read from the triggers that carry them.
  *
- * What is read is kept per backend and relation until the relation changes
- * (creating, renaming or dropping a trigger sends an invalidation for its
- * table).  A declaration that has become stale is not freed before the
- * transaction ends, because somebody up the stack may still be using it.
+ * They are cached per backend and relation until the relation changes (creating, renaming or
+ * dropping a trigger sends an invalidation for its table).  An outdated declaration is freed when
+ * the transaction ends, because callers may still be using it.
  */
 #include "postgres.h"
 
@@ -49,15 +48,15 @@
 typedef struct RelationDecls
 {
 	Oid relid;  /* hash key */
-	Oid target; /* the table that a partition's were declared on, or InvalidOid */
+	Oid target; /* the table on which a partition's were declared, or InvalidOid */
 	bool valid;
-	bool stranger; /* with another owner it would be the side of a pair */
+	bool other_owner; /* a table of another owner would be the other one of a pair */
 	MemoryContext context;
 	List *decls;
-	List *others; /* OIDs of tables that decls know something of; in context */
+	List *others; /* OIDs of tables on which decls depend; in context */
 } RelationDecls;
 
-/* What a trigger function keeps in fn_extra */
+/* The fn_extra of a trigger function */
 typedef struct TriggerCache
 {
 	uint64 generation;
@@ -82,12 +81,12 @@ static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static Oid relation_owner(Oid relid);
 
 /*
- * So often declarations are read at once that change while they are; then as they are and again
- * next time
+ * How often declarations are read again that change meanwhile; then they are used, and read again
+ * at the next call
  */
 #define READ_TRIES 5
 
-/* The options that name pairs: one for each table that the pattern keeps */
+/* One option for each table that a pattern may create */
 const char *const dp_pair_options[DP_PAIR_OPTIONS] = { "pair", "second_pair", "gone_pair" };
 
 bool dp_maintain = true;
@@ -102,8 +101,8 @@ dp_declaration_init(void)
 }
 
 /*
- * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if
- * there is no such relation, and what is wrong with a declaration.
+ * Returns an empty list if there are none.  Raises UNDEFINED_TABLE if the relation does not exist,
+ * and errors of invalid declarations.
  */
 List *
 dp_decls(Oid relid)
@@ -123,7 +122,7 @@ dp_decls(Oid relid)
 	if (entry != NULL && entry->valid)
 		return entry->decls;
 
-	/* what changes while they are being read is heard of, too: then they are read again */
+	/* changes during reading are noticed, too: then it is repeated */
 	relation_watch(relid);
 	for (tries = 1;; tries++)
 	{
@@ -153,7 +152,7 @@ dp_decls(Oid relid)
 	entry->target = InvalidOid;
 	entry->valid = generation == before;
 	if (!found)
-		entry->stranger = false;
+		entry->other_owner = false;
 
 	/* names of columns come from other tables, too */
 	foreach(lc, decls)
@@ -164,7 +163,7 @@ dp_decls(Oid relid)
 			dp_decl_depends(lfirst(lc), lfirst_oid(other));
 	}
 
-	/* a partition's declarations know the owner of another table: hear of its changes too */
+	/* a partition's declarations contain the owner of another table, so register for its changes */
 	if (decls != NIL && ((DpDecl *) linitial(decls))->target != relid)
 	{
 		entry->target = ((DpDecl *) linitial(decls))->target;
@@ -173,7 +172,7 @@ dp_decls(Oid relid)
 	return decls;
 }
 
-/* From now on changes of the relation are heard of. */
+/* Registers for invalidations of the relation. */
 static void
 relation_watch(Oid relid)
 {
@@ -184,24 +183,20 @@ relation_watch(Oid relid)
 	{
 		entry->target = InvalidOid;
 		entry->valid = false;
-		entry->stranger = false;
+		entry->other_owner = false;
 		entry->context = NULL;
 		entry->decls = NIL;
 		entry->others = NIL;
 	}
 }
 
-/*
- * What the declaration keeps (its state and plans) knows something of another
- * relation: it is to be read anew when that one changes.
- */
 void
 dp_decl_depends(DpDecl *decl, Oid relid)
 {
 	RelationDecls *entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
 	MemoryContext old;
 
-	/* one that is stale already is read anew in any case */
+	/* an outdated one is reloaded anyway */
 	if (!OidIsValid(relid) || relid == decl->relid || entry == NULL ||
 		entry->context != decl->context)
 		return;
@@ -212,9 +207,6 @@ dp_decl_depends(DpDecl *decl, Oid relid)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * The declaration of that pattern and name, or the only one of that pattern.
- */
 DpDecl *
 dp_decl_find(Oid relid, const char *pattern, const char *name)
 {
@@ -245,9 +237,6 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 	return found;
 }
 
-/*
- * The declaration that the called trigger belongs to, kept in fn_extra.
- */
 DpDecl *
 dp_decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern)
 {
@@ -300,11 +289,10 @@ dp_partition_restoring(Relation rel)
 	return !OidIsValid(rel->rd_pkindex);
 }
 
-/* The table whose main trigger names the pair. */
 Oid
 dp_pair_main(const char *pair, Oid relid)
 {
-	/* asked for by every statement that writes to a side table */
+	/* used by every statement that writes to a side table */
 	static char last_pair[64];
 	static Oid last_relid;
 	static Oid last_found;
@@ -319,7 +307,7 @@ dp_pair_main(const char *pair, Oid relid)
 	last_found = dp_pair_find(pair, true, relid);
 	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
 	{
-		(void) dp_decls(last_found); /* so that changes of the table are heard */
+		(void) dp_decls(last_found); /* registers for changes of the table */
 		strcpy(last_pair, pair);
 		last_relid = relid;
 		last_generation = now;
@@ -327,26 +315,26 @@ dp_pair_main(const char *pair, Oid relid)
 	return last_found;
 }
 
-/* The table whose side triggers name the pair. */
 Oid
 dp_pair_side(const char *pair, Oid relid)
 {
 	Oid side = dp_pair_find(pair, false, relid);
-	Oid stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
+	Oid other_owner = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
 
-	/* what is kept without the side must be read again when it gets the same owner */
-	if (OidIsValid(stranger))
+	/* the declaration must be reloaded when the table gets the same owner */
+	if (OidIsValid(other_owner))
 	{
 		cache_init();
-		relation_watch(stranger);
-		((RelationDecls *) hash_search(relations, &stranger, HASH_FIND, NULL))->stranger = true;
+		relation_watch(other_owner);
+		((RelationDecls *) hash_search(relations, &other_owner, HASH_FIND, NULL))->other_owner =
+			true;
 	}
 	return side;
 }
 
 /*
- * The text of a declaration as a document, however long it is: the limit is the
- * session's for its own documents, and it must not blind it for what is declared.
+ * The text of a declaration as a document of any length: the session's size limit is for its own
+ * documents, and must not hide declarations.
  */
 static struct varlena *
 parse_options(const char *declared)
@@ -368,9 +356,8 @@ parse_options(const char *declared)
 }
 
 /*
- * What a main trigger declares, as a bson, or NULL if it is no document:
- * anybody can give a trigger of his own any argument, and that must not
- * disturb others.
+ * Returns NULL if the argument is not a document: users can create triggers with any argument,
+ * which must not affect others.
  */
 struct varlena *
 dp_declared_options(const char *declared)
@@ -407,9 +394,6 @@ dp_option_value(struct varlena *options, const char *option, uint8 type, DpValue
 		   value->type == type;
 }
 
-/*
- * An option that is a text, or NULL.
- */
 char *
 dp_decl_text(DpDecl *decl, const char *option)
 {
@@ -425,11 +409,9 @@ dp_decl_text(DpDecl *decl, const char *option)
 }
 
 /*
- * Whether triggers have to work.  The setting is heard from the table's owner
- * and superusers only, and it is the user who acts that counts, not the owner
- * that the extension may have switched to.  What a worker of a subscription
- * writes has been kept where it comes from, also if somebody has enabled our
- * triggers for it.
+ * The setting counts for the table's owner and superusers only, and only for the acting user, not
+ * the owner to which the extension may have switched.  Writes of a subscription's worker were
+ * processed by the publisher, so it is false there even if our triggers are enabled.
  */
 bool
 dp_decl_maintained(DpDecl *decl)
@@ -438,9 +420,6 @@ dp_decl_maintained(DpDecl *decl)
 		   !IsLogicalWorker();
 }
 
-/*
- * Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation.
- */
 void
 dp_require_owner(Oid relid)
 {
@@ -457,9 +436,6 @@ dp_require_owner(Oid relid)
 						errmsg("must be owner of table %s", dp_relation_name(relid))));
 }
 
-/*
- * The qualified, quoted name of a relation.
- */
 char *
 dp_relation_name(Oid relid)
 {
@@ -517,7 +493,8 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 		if (pattern == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		args = PointerGetDatum(DatumGetByteaPP(args)); /* once: the macro asks twice */
+		args =
+			PointerGetDatum(DatumGetByteaPP(args)); /* once, because the macro evaluates it twice */
 		declared = VARDATA_ANY(DatumGetPointer(args));
 		options = dp_declared_options(declared);
 		if (options == NULL ||
@@ -538,7 +515,7 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Create the cache and hear of changes, once per backend. */
+/* Creates the cache and registers for invalidations, once per backend. */
 static void
 cache_init(void)
 {
@@ -556,10 +533,9 @@ cache_init(void)
 }
 
 /*
- * A relation has changed, or all have.  With a table change the declarations
- * of its partitions.  A declaration also depends on its side table, so that
- * any change makes all declarations be looked up again when they are next
- * wanted.
+ * A relation has changed, or all have.  A change of a table affects the declarations of its
+ * partitions, and a declaration also depends on its side table, so any change makes all
+ * declarations be checked again at their next use.
  */
 static void
 relation_invalidated(Datum arg, Oid relid)
@@ -570,12 +546,12 @@ relation_invalidated(Datum arg, Oid relid)
 
 	if (OidIsValid(relid))
 	{
-		/* only relations that we know, or that our plans use, matter */
+		/* only relations in the cache, or in our plans, matter */
 		entry = hash_search(relations, &relid, HASH_FIND, NULL);
 		if (entry == NULL)
 			return;
-		all = entry->stranger;
-		entry->stranger = false;
+		all = entry->other_owner;
+		entry->other_owner = false;
 	}
 	hash_seq_init(&seq, relations);
 	while ((entry = hash_seq_search(&seq)) != NULL)
@@ -608,15 +584,13 @@ relation_read(Relation rel)
 		if (pattern != NULL)
 			decls = lappend(decls, decl_make(rel, trigger, pattern));
 	}
-	/* the context stays */
+	/* keeps the context */
 	if (triggers->numtriggers > 0)
 		FreeTriggerDesc(triggers);
 	return decls;
 }
 
-/*
- * What a main trigger declares.
- */
+/* The declaration of a main trigger. */
 static DpDecl *
 decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern)
 {
@@ -666,10 +640,7 @@ decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern)
 	return decl;
 }
 
-/*
- * The columns of the primary key.  Raises an error if there is none (it was
- * dropped after the pattern was declared).
- */
+/* The columns of the primary key.  Raises an error if it was dropped after the declaration. */
 static void
 decl_read_key(DpDecl *decl, Relation rel)
 {
@@ -687,8 +658,8 @@ decl_read_key(DpDecl *decl, Relation rel)
 	}
 
 	/*
-	 * last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the
-	 * key's
+	 * last, because catalog access may process an invalidation after which REINDEX CONCURRENTLY has
+	 * replaced the index
 	 */
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
@@ -716,10 +687,7 @@ decl_read_key(DpDecl *decl, Relation rel)
 	RelationClose(index);
 }
 
-/*
- * The column that holds the document: the one that was named, or the only one
- * of type bson.
- */
+/* The document column: the named one, or the only one of type bson. */
 static void
 decl_read_doc_column(DpDecl *decl, Relation rel)
 {
@@ -748,7 +716,7 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid))));
 
-	/* without an anchor one that was renamed must be the only one */
+	/* without an anchor, a renamed column must be the only one */
 	if (n > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
@@ -761,9 +729,6 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 	decl->doc_attnum = found->attnum;
 }
 
-/*
- * What declarations know of their table, for a table that need not have any.
- */
 DpDecl *
 dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *doc_column,
 				 MemoryContext context)
@@ -804,10 +769,7 @@ decl_option(DpDecl *decl, const char *option, DpValue *value)
 		   value->type != DP_TYPE_NULL;
 }
 
-/*
- * The table that a declaration was made on: the topmost one that a cloned
- * trigger came from.
- */
+/* The table of a declaration: the topmost one from which a trigger was cloned. */
 static Oid
 declared_on(Oid relid, bool isclone)
 {
@@ -832,9 +794,8 @@ declared_on(Oid relid, bool isclone)
 }
 
 /*
- * The table with triggers that name the pair.  It must have the same owner as
- * relid, so that nobody can put a table of his own in the place of another.
- * Walks all triggers; what it finds is kept by the callers.
+ * Searches all triggers for the pair; callers cache the result.  The table must have the same owner
+ * as relid, so that users cannot replace it by their own.
  */
 Oid
 dp_pair_find(const char *pair, bool main, Oid relid)
@@ -873,7 +834,7 @@ dp_foreign_side(DpDecl *decl)
 
 		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
 			continue;
-		/* the copy of a schema that belongs to another role is no matter of this table */
+		/* ignore the copy of a schema that belongs to another role */
 		side = pair_scan(pair, false, decl->target, true);
 		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
 			return side;
@@ -913,7 +874,7 @@ dp_side_is_missing(DpDecl *decl)
 			 "Restore the table, or create an empty one with pattern_repair(). If data are lost, it needs accept_loss => true.")));
 }
 
-/* Looks at all triggers, of tables of the same owner as relid or of others. */
+/* Searches all triggers, of tables of the same owner as relid or of others. */
 static Oid
 pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 {

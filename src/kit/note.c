@@ -96,7 +96,7 @@ static List *watched = NIL;  /* OIDs of tables, in TopTransactionContext */
 static List *repaired = NIL; /* the argument of pattern_repair(), likewise */
 static uint64 events = 0;    /* waits that ended, and notes that were inserted */
 static Notes *settling = NULL;
-static bool hurried = false; /* nothing may wait while notes of others are processed */
+static bool nowait = false; /* nothing may wait while notes of others are processed */
 static TimeoutId search_again = MAX_TIMEOUTS; /* registered at first use */
 static int search_after;                      /* milliseconds to the next check */
 static int search_longest;
@@ -164,7 +164,7 @@ wait_told(void (*wait)(void *arg), void *arg, bool must)
 	MemoryContext caller = CurrentMemoryContext;
 	int timeout = DeadlockTimeout;
 	bool logs = log_lock_waits;
-	volatile bool circle = false;
+	volatile bool deadlock = false;
 
 	if (must)
 	{
@@ -193,14 +193,14 @@ wait_told(void (*wait)(void *arg), void *arg, bool must)
 		MemoryContextSwitchTo(caller);
 		FlushErrorState();
 		dp_uncount_deadlock();
-		circle = true;
+		deadlock = true;
 	}
 	PG_END_TRY();
 	disable_timeout(search_again, false);
 	DeadlockTimeout = timeout;
 	log_lock_waits = logs;
-	events += !circle;
-	return !circle;
+	events += !deadlock;
+	return !deadlock;
 }
 
 /* Checks for a deadlock, and again after twice the time. */
@@ -219,7 +219,7 @@ dp_note_lock(const LOCKTAG *tag, LOCKMODE mode)
 
 	if (LockAcquire(tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL)
 		return true;
-	return !hurried && wait_told(wait_lock, &wanted, false);
+	return !nowait && wait_told(wait_lock, &wanted, false);
 }
 
 bool
@@ -231,9 +231,9 @@ dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must)
 }
 
 bool
-dp_note_hurried(void)
+dp_note_nowait(void)
 {
-	return hurried;
+	return nowait;
 }
 
 void
@@ -332,7 +332,7 @@ dp_note(DpDecl *decl, const DpValue *value, Oid held)
 		{
 			for (i = 0; i < settling->n; i++)
 			{
-				if (hurried || settling->v[i]->held == held)
+				if (nowait || settling->v[i]->held == held)
 					known = settling->v[i]->stays = true;
 			}
 			if (known)
@@ -520,10 +520,10 @@ note_settle(Notes *notes)
 		{
 			if (!notes->own)
 			{
-				hurried = true;
+				nowait = true;
 				LockTimeout = 1; /* for waits other than row_wait() and dp_note_lock() */
 				settled = note_try(notes->v[0]);
-				hurried = false;
+				nowait = false;
 				LockTimeout = lock_timeout;
 			}
 			if (notes->own || (notes->ours && (!settled || notes->v[0]->stays)))
@@ -536,7 +536,7 @@ note_settle(Notes *notes)
 		PG_FINALLY();
 		{
 			settling = outer;
-			hurried = false;
+			nowait = false;
 			LockTimeout = lock_timeout;
 		}
 		PG_END_TRY();
@@ -716,5 +716,5 @@ notes_ended(void)
 {
 	watched = repaired = NIL;
 	settling = NULL;
-	hurried = false;
+	nowait = false;
 }

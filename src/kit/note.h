@@ -76,7 +76,7 @@ extern bool dp_note_lock(const LOCKTAG *tag, LOCKMODE mode);
 extern bool dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must);
 
 /* True while a note of another transaction is processed, when nothing may wait. */
-extern bool dp_note_hurried(void);
+extern bool dp_note_nowait(void);
 
 /*
  * Called before a row is locked or written.  If a note of another transaction is being processed

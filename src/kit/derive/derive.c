@@ -368,20 +368,20 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
 	for (i = 0; i < n; i++)
-		fresh += groups[i]->held != lock_mode(groups[i], mode);
+		fresh += groups[i]->lock_mode != lock_mode(groups[i], mode);
 	dp_lock_many(&locks, fresh);
 	for (i = 0; i < n; i++)
 	{
 		DpDerivation *d = groups[i]->derivation;
 		LOCKMODE wanted = lock_mode(groups[i], mode);
 
-		if (groups[i]->held == wanted)
+		if (groups[i]->lock_mode == wanted)
 			continue;
 		if ((d != wide || dp_lock_few(&locks, 1)) && !dp_derive_lock_or_leave(groups[i], wanted))
 			continue;
 		if (!dp_lock_few(&locks, 1))
 			wide = d;
-		groups[i]->held = wanted;
+		groups[i]->lock_mode = wanted;
 	}
 }
 
@@ -392,7 +392,7 @@ lock_mode(const DpGroup *group, LOCKMODE mode)
 	if (mode != NoLock)
 		return mode;
 	return group->derivation->create_missing ? ExclusiveLock
-		   : group->alone                    ? ShareRowExclusiveLock
+		   : group->exclusive                ? ShareRowExclusiveLock
 											 : RowExclusiveLock;
 }
 

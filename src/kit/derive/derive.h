@@ -41,9 +41,9 @@
  *
  * A row that is inserted into a target, or whose link changes, gets the fields of an empty group
  * (protect()), and its groups are recomputed after the statement under the group's lock.  A row
- * with new user data in a derived field (strange()) is handled the same way.  The data stay in the
- * row until the statement ends, so that EXCLUDED contains them; take_over() then moves them to the
- * source or raises an error.
+ * with new user data in a derived field (has_user_data()) is handled the same way.  The data stay
+ *in the row until the statement ends, so that EXCLUDED contains them; take_over() then moves them
+ *to the source or raises an error.
  *
  * apply() and create() must read everything with the latest snapshot (dp_run() without
  * DP_RUN_SNAPSHOT, after dp_derive_reading()), because the transaction's snapshot may be older than
@@ -119,18 +119,18 @@ typedef struct DpGroup
 	bool changed;   /* take() found a change: set by dp_derive_group() */
 	bool recompute; /* the state is incomplete: compute from the source. take() may set it too */
 	bool emptied;   /* with recompute: has no rows, because the source was truncated */
-	bool several;   /* several target rows have the key: apply() must not consume the state */
+	bool multiple;  /* several target rows have the key: apply() must not consume the state */
 	bool locked;    /* the row is locked; else apply() must not consume the state either */
 	bool need_lock; /* set by apply() to be called again with the lock */
-	bool due;       /* engine: to be written by its batch */
-	bool alone; /* engine: its batch may create the row for another derivation: locked exclusively
-				   at once */
-	LOCKMODE held;    /* engine: the lock that dp_derive_lock_groups() took, or NoLock */
-	bool others_held; /* engine: the groups of other derivations in the created row are locked */
-	bool found;       /* engine: a target row was found */
-	bool again;       /* engine: the row was moved or deleted: search again */
-	bool noted;       /* a note of the group is being processed */
-	bool left;        /* engine: a note of the group was left to the lock holder */
+	bool to_write;  /* engine: to be written by its batch */
+	bool exclusive; /* engine: its batch may create the row for another derivation: locked
+				   exclusively at once */
+	LOCKMODE lock_mode; /* engine: the lock that dp_derive_lock_groups() took, or NoLock */
+	bool others_held;   /* engine: the groups of other derivations in the created row are locked */
+	bool found;         /* engine: a target row was found */
+	bool retry;         /* engine: the row was moved or deleted: search again */
+	bool from_note;     /* a note of the group is being processed */
+	bool left;          /* engine: a note of the group was left to the lock holder */
 	struct DpGroup *next; /* engine */
 } DpGroup;
 
@@ -206,11 +206,11 @@ struct DpDeriveMethods
 	 * data, which are neither in the old document (NULL for an insert) nor in an empty group.
 	 * Returns true if in doubt.
 	 */
-	bool (*strange)(DpDerivation *d, struct varlena *before, struct varlena *after);
+	bool (*has_user_data)(DpDerivation *d, struct varlena *before, struct varlena *after);
 
 	/*
-	 * With strange(): called after the statement, before groups are locked.  Moves new user data in
-	 * a document that this transaction wrote to the source, as the current user, or raises
+	 * With has_user_data(): called after the statement, before groups are locked.  Moves new user
+	 * data in a document that this transaction wrote to the source, as the current user, or raises
 	 * OBJECT_NOT_IN_PREREQUISITE_STATE; leaves old copies to apply().  key is NULL if the document
 	 * has no link: new data are then always an error.
 	 */

@@ -156,13 +156,13 @@ dp_derive_late(Oid target, List *keys)
  * in the list twice, last as an inserted one.
  */
 void
-dp_derive_take_over(Oid target, List *strange)
+dp_derive_take_over(Oid target, List *with_user_data)
 {
 	DpValue last_name = { 0 };
 	DpValue last_key = { 0 };
 	ListCell *lc;
 
-	foreach(lc, strange)
+	foreach(lc, with_user_data)
 	{
 		DpValue array = dp_value_of_varlena(lfirst(lc));
 		DpIter iter;
@@ -369,7 +369,7 @@ dp_derive_settle_group(DpDerivation *d, const DpValue *key)
 	run = dp_derive_begin();
 	group = dp_derive_group(run, d, key);
 	group->recompute = true;
-	group->noted = true;
+	group->from_note = true;
 	(void) dp_derive_end(run, true);
 }
 

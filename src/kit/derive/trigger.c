@@ -43,7 +43,7 @@ static const char gone_groups;
 static const char made_again;
 
 /* Rows with new user data in a derived field */
-static const char strange_rows;
+static const char user_data_rows;
 
 /* Of ReadGroup.  They live until no statement on the source is running. */
 static DpStates read_groups = { .outlives = true };
@@ -53,7 +53,7 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 static void target_truncated(Oid target);
 static void gone_make(Oid target, List *gone);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
-static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
+static struct varlena *user_data_row(DpDecl *decl, struct varlena *key, bool inserted);
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after,
 						 TupleDesc desc, struct varlena *old_doc, struct varlena *new_doc);
 static void changes_derive(DpChanges *changes);
@@ -70,7 +70,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 	bool begins = fcinfo->flinfo->fn_extra == NULL;
 	DpDecl *decl;
 	List *keys;
-	List *strange;
+	List *with_user_data;
 
 	if (pattern->derive->main_on_source ||
 		(CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 3))
@@ -96,12 +96,12 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 	}
 
 	/* the first statement-level trigger of the target handles the rows for all derivations */
-	strange = dp_collected(decl->target, &strange_rows);
+	with_user_data = dp_collected(decl->target, &user_data_rows);
 	keys = dp_collected(decl->target, &late_rows);
 	if (keys != NIL)
 	{
-		if (strange != NIL)
-			dp_derive_take_over(decl->target, strange);
+		if (with_user_data != NIL)
+			dp_derive_take_over(decl->target, with_user_data);
 		dp_derive_late(decl->target, keys);
 	}
 	keys = dp_collected(decl->target, &gone_groups);
@@ -383,7 +383,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	struct varlena *before = NULL;
 	struct varlena *after;
 	struct varlena *result;
-	bool strange;
+	bool with_user_data;
 	bool moved;
 
 	after = dp_tuple_document(decl, tuple, desc);
@@ -408,13 +408,14 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		/* without an old document, the new one counts as inserted */
 		if (update)
 			before = dp_tuple_document(decl, trigdata->tg_trigtuple, desc);
-		strange = d->methods->strange != NULL && OidIsValid(d->source) &&
-				  d->methods->strange(d, before, after);
-		result =
-			d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
+		with_user_data = d->methods->has_user_data != NULL && OidIsValid(d->source) &&
+						 d->methods->has_user_data(d, before, after);
+		result = d->methods->protect != NULL && !with_user_data
+					 ? d->methods->protect(d, before, after)
+					 : after;
 		moved = before == NULL ||
 				link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
-		if (moved || strange)
+		if (moved || with_user_data)
 		{
 			DpKey key;
 			struct varlena *value;
@@ -424,8 +425,9 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 			dp_collect(decl->target, &late_rows, value);
 			if (update && moved)
 				target_gone(d, decl, trigdata->tg_trigtuple, desc, before);
-			if (strange)
-				dp_collect(decl->target, &strange_rows, strange_row(decl, value, before == NULL));
+			if (with_user_data)
+				dp_collect(decl->target, &user_data_rows,
+						   user_data_row(decl, value, before == NULL));
 		}
 	}
 	return result == after ? tuple : dp_tuple_with_document(decl, tuple, desc, result);
@@ -433,7 +435,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 
 /* The collected value for a row with new user data: [name, key, inserted]. */
 static struct varlena *
-strange_row(DpDecl *decl, struct varlena *key, bool inserted)
+user_data_row(DpDecl *decl, struct varlena *key, bool inserted)
 {
 	DpBuilder b;
 	DpValue value = dp_value_of_varlena(key);

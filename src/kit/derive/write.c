@@ -65,12 +65,12 @@ typedef struct TargetRows
 } TargetRows;
 
 /* Rows of a cycle that an error shows */
-#define CIRCLE_SHOWN 20
+#define CYCLE_SHOWN 20
 
 /* The innermost batch that is being written */
 static DpDerive *writing = NULL;
 
-static void circle_raise(DpDerive *run);
+static void cycle_raise(DpDerive *run);
 static int64 run_write(DpDerive *run, bool forced);
 static int64
 target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced);
@@ -78,7 +78,7 @@ static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
 static void run_gather(DpDerive *run);
-static void mark_alone(DpDerive *run, DpGroup **groups, int n);
+static void mark_exclusive(DpDerive *run, DpGroup **groups, int n);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
@@ -122,7 +122,7 @@ dp_derive_end(DpDerive *run, bool forced)
 		writing = outer;
 		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX ||
 			geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
-			circle_raise(run);
+			cycle_raise(run);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -132,7 +132,7 @@ dp_derive_end(DpDerive *run, bool forced)
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the batch is also one of an outer batch. */
 static void
-circle_raise(DpDerive *run)
+cycle_raise(DpDerive *run)
 {
 	DpDerive *around;
 	DpGroup *group;
@@ -142,7 +142,7 @@ circle_raise(DpDerive *run)
 		for (group = run->groups; group != NULL; group = group->next)
 		{
 			DpGroup *same = dp_derive_find(around, group->derivation, &group->key);
-			List *circle = list_make1(group);
+			List *cycle = list_make1(group);
 			StringInfoData rows;
 			DpDerive *r;
 			ListCell *lc;
@@ -151,11 +151,11 @@ circle_raise(DpDerive *run)
 				continue;
 			MemoryContextSwitchTo(run->context);
 			FlushErrorState();
-			for (r = run->outer; r != around && list_length(circle) < CIRCLE_SHOWN; r = r->outer)
-				circle = lcons(r->groups, circle);
-			circle = lcons(same, circle);
+			for (r = run->outer; r != around && list_length(cycle) < CYCLE_SHOWN; r = r->outer)
+				cycle = lcons(r->groups, cycle);
+			cycle = lcons(same, cycle);
 			initStringInfo(&rows);
-			foreach(lc, circle)
+			foreach(lc, cycle)
 			{
 				DpGroup *g = lfirst(lc);
 
@@ -221,14 +221,14 @@ run_write(DpDerive *run, bool forced)
 		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
 	dp_derive_lock_many(locked);
 	if (!run->locked && !forced)
-		mark_alone(run, groups, n);
+		mark_exclusive(run, groups, n);
 	for (i = 0; i < n; i++)
 	{
 		LOCKMODE mode = NoLock;
 
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
-		else if (groups[i]->noted)
+		else if (groups[i]->from_note)
 			mode = ShareLock; /* as for a new row: transactions that hold its source have not seen
 								 it */
 		if (mode != NoLock)
@@ -240,7 +240,7 @@ run_write(DpDerive *run, bool forced)
 	{
 		if (groups[i]->changed && !groups[i]->left)
 		{
-			groups[i]->due = true;
+			groups[i]->to_write = true;
 			groups[n++] = groups[i];
 		}
 	}
@@ -279,7 +279,7 @@ run_write(DpDerive *run, bool forced)
  * exclusively at once: two transactions that first locked them as missing would deadlock.
  */
 static void
-mark_alone(DpDerive *run, DpGroup **groups, int n)
+mark_exclusive(DpDerive *run, DpGroup **groups, int n)
 {
 	List *makers = NIL;
 	ListCell *lc;
@@ -301,7 +301,7 @@ mark_alone(DpDerive *run, DpGroup **groups, int n)
 			if (d->target == maker->target && !d->create_missing && !d->guarded &&
 				strcmp(d->place, maker->place) == 0 &&
 				dp_derive_find(run, maker, &groups[i]->key) != NULL)
-				groups[i]->alone = true;
+				groups[i]->exclusive = true;
 		}
 	}
 }
@@ -425,7 +425,7 @@ target_single(Target *t, DpGroup *group)
 			row_apply(t, &group, 1, &ref);
 		}
 	}
-	if (!group->found || group->again)
+	if (!group->found || group->retry)
 		target_missing(t, &group, 1);
 }
 
@@ -526,7 +526,7 @@ target_many(Target *t, DpGroup **groups, int n)
 		if (!dp_writer_fetch(t->w, &first->ref))
 		{
 			for (k = 0; k < here; k++)
-				concerned[k]->again = true;
+				concerned[k]->retry = true;
 		}
 		else if (here > 0)
 			row_apply(t, concerned, here, &first->ref);
@@ -535,14 +535,14 @@ target_many(Target *t, DpGroup **groups, int n)
 		for (k = 0; k < here; k++)
 		{
 			/* another row with the same key has the same position in the order */
-			if (concerned[k]->again && unique_row(concerned[k]))
+			if (concerned[k]->retry && unique_row(concerned[k]))
 				target_missing(t, &concerned[k], 1);
 		}
 	}
 
 	for (i = 0; i < n; i++)
 	{
-		if (groups[i]->again)
+		if (groups[i]->retry)
 			lost[nlost++] = groups[i];
 	}
 	if (nlost > 0)
@@ -569,7 +569,7 @@ group_rows(Target *t, DpGroup *group, TargetRows *rows)
 		if (row_concerns(t, group))
 			target_row_add(t, rows, group, LockTupleNoKeyExclusive);
 	}
-	group->several = mine > 1;
+	group->multiple = mine > 1;
 }
 
 /*
@@ -658,7 +658,7 @@ target_missing(Target *t, DpGroup **groups, int n)
 		/* a deleted row may be in another partition, which is visible without a group lock */
 		if (waits_for_row(t, groups[i]))
 			locked[nlocked++] = groups[left++] = groups[i];
-		else if (groups[i]->again)
+		else if (groups[i]->retry)
 			groups[left++] = groups[i];
 	}
 	n = left;
@@ -683,9 +683,9 @@ target_missing(Target *t, DpGroup **groups, int n)
 			dp_writer_refresh(t->w);
 
 			/* some of its rows may have been written above */
-			if (group->again && group->several)
+			if (group->retry && group->multiple)
 				group->recompute = true;
-			group->again = false;
+			group->retry = false;
 			list_free_deep(refs);
 			refs = NIL;
 			for (more = group_find(t, group); more;
@@ -696,15 +696,15 @@ target_missing(Target *t, DpGroup **groups, int n)
 				dp_writer_ref(t->w, ref);
 				refs = lappend(refs, ref);
 			}
-			group->several = list_length(refs) > 1;
+			group->multiple = list_length(refs) > 1;
 			foreach(lc, refs)
 			{
 				if (dp_writer_fetch(t->w, lfirst(lc)))
 					row_apply(t, &group, 1, lfirst(lc));
 				else
-					group->again = true;
+					group->retry = true;
 			}
-		} while (group->again);
+		} while (group->retry);
 		if (refs == NIL && group->derivation->create_missing)
 			target_make(t, group);
 		list_free_deep(refs);
@@ -744,7 +744,7 @@ target_make(Target *t, DpGroup *group)
 		if (strcmp(other->place, d->place) != 0)
 			continue;
 		same = dp_derive_find(t->run, other, &group->key);
-		if (same != NULL && same->due && other->create_missing)
+		if (same != NULL && same->to_write && other->create_missing)
 		{
 			/* it is handled later, or has no rows */
 			same->recompute = true;
@@ -794,8 +794,8 @@ others_lock(Target *t, DpGroup **groups, int n)
 				strcmp(other->place, groups[i]->derivation->place) != 0)
 				continue;
 			same = dp_derive_find(t->run, other, &groups[i]->key);
-			if (same != NULL && same->alone && same->due &&
-				(same->held == ShareRowExclusiveLock || other->methods->group_lock != NULL))
+			if (same != NULL && same->exclusive && same->to_write &&
+				(same->lock_mode == ShareRowExclusiveLock || other->methods->group_lock != NULL))
 				continue;
 			if (run == NULL)
 				run = dp_derive_begin();
@@ -914,7 +914,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		{
 			DpGroup *group = groups[i];
 
-			if (group->again)
+			if (group->retry)
 				continue;
 			group->locked = locked;
 			group->need_lock = false;
@@ -939,7 +939,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		MemoryContextSwitchTo(t->run->context);
 		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
 		MemoryContextSwitchTo(t->row);
-		if (written == DP_WRITE_CIRCLE)
+		if (written == DP_WRITE_DEADLOCK)
 			row_leave(groups, n);
 		if (written != DP_WRITE_CHANGED)
 			break;
@@ -948,7 +948,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		if (!dp_writer_fetch(t->w, ref))
 		{
 			for (i = 0; i < n; i++)
-				groups[i]->again = true;
+				groups[i]->retry = true;
 			break;
 		}
 		if (!row_locked(t, groups, n, ref))
@@ -970,7 +970,7 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 	bool left = false;
 	int i;
 
-	if (result == DP_LOCK_CIRCLE)
+	if (result == DP_LOCK_DEADLOCK)
 	{
 		row_leave(groups, n);
 		return false;
@@ -978,17 +978,17 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 	for (i = 0; i < n; i++)
 	{
 		if (result == DP_LOCK_GONE)
-			groups[i]->again = true;
-		else if (result == DP_LOCK_CHANGED && !groups[i]->again)
+			groups[i]->retry = true;
+		else if (result == DP_LOCK_CHANGED && !groups[i]->retry)
 		{
 			struct varlena *doc = dp_writer_document(t->w);
 			DpValue key;
 
 			if (!dp_derive_key_of_row(groups[i]->derivation, t->w, doc, &key) ||
 				dp_value_compare(&key, &groups[i]->key) != 0)
-				groups[i]->again = true;
+				groups[i]->retry = true;
 		}
-		left |= !groups[i]->again;
+		left |= !groups[i]->retry;
 	}
 	return left;
 }
@@ -1001,7 +1001,7 @@ row_leave(DpGroup **groups, int n)
 
 	for (i = 0; i < n; i++)
 	{
-		if (!groups[i]->again)
+		if (!groups[i]->retry)
 			dp_note(groups[i]->derivation->decl, &groups[i]->key, groups[i]->derivation->target);
 	}
 }

@@ -277,7 +277,7 @@ again:
 				goto again;
 			queue_leave(&queued);
 			if (table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
-				return DP_LOCK_CIRCLE;
+				return DP_LOCK_DEADLOCK;
 			w->stale = true;
 			dp_write_clear(w);
 			return DP_LOCK_GONE;
@@ -318,7 +318,7 @@ queue_leave(Queued *queued)
 static bool
 row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 {
-	if (dp_note_hurried())
+	if (dp_note_nowait())
 		return false;
 	for (;;)
 	{

@@ -279,7 +279,7 @@ dp_writer_delete(DpWriter *w)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	if (result != DP_WRITE_CIRCLE)
+	if (result != DP_WRITE_DEADLOCK)
 		dp_write_clear(w);
 	return result;
 }
@@ -406,7 +406,7 @@ run_update(DpWriter *w, struct varlena *doc)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(w->estate);
-	if (result != DP_WRITE_CIRCLE)
+	if (result != DP_WRITE_DEADLOCK)
 		dp_write_clear(w);
 	return result;
 }
@@ -463,7 +463,7 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 		before = true;
 	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
 		(locked = lock_for_update(w, slot)) != DP_LOCK_OK)
-		return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+		return locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 	if (before)
 	{
 		if (!w->epq_ready)
@@ -483,7 +483,7 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	{
 		locked = lock_for_update(w, slot);
 		if (locked != DP_LOCK_OK)
-			return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+			return locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 		result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true),
 									dp_write_snapshot(w), crosscheck_of(w), true, &failure, &mode,
 									&indexes);
@@ -540,7 +540,7 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 	dp_writer_may_write(w);
 	if (!w->locked && (before || w->doubtful || w->leave || IsolationUsesXactSnapshot()) &&
 		(locked = dp_writer_lock(w, LockTupleExclusive)) != DP_LOCK_OK)
-		return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+		return locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 	if (before)
 	{
 		if (!w->epq_ready)

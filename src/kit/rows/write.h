@@ -86,8 +86,8 @@ extern DpWriter *dp_writer_open(Oid relid, const char *column, int flags, const 
 extern void dp_writer_skip(DpWriter *w, bool (*skip)(const Trigger *trigger));
 
 /*
- * If leave is true, lock and write functions return DP_LOCK_CIRCLE or DP_WRITE_CIRCLE instead of
- * waiting when the wait would deadlock (note.h).
+ * If leave is true, lock and write functions return DP_LOCK_DEADLOCK or DP_WRITE_DEADLOCK instead
+ * of waiting when the wait would deadlock (note.h).
  */
 extern void dp_writer_leave(DpWriter *w, bool leave);
 
@@ -167,7 +167,8 @@ typedef enum DpLockResult
 	DP_LOCK_CHANGED, /* locked, but changed since it was read: look at it again */
 	DP_LOCK_GONE,    /* deleted, or moved to another partition: search it again */
 	DP_LOCK_SKIPPED, /* locked by another transaction (only with LockWaitSkip) */
-	DP_LOCK_CIRCLE /* waiting would deadlock (only after dp_writer_leave()); it is still current */
+	DP_LOCK_DEADLOCK /* waiting would deadlock (only after dp_writer_leave()); it is still current
+					  */
 } DpLockResult;
 
 extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
@@ -200,7 +201,7 @@ typedef enum DpWriteResult
 	DP_WRITE_DONE,
 	DP_WRITE_SAME, /* nothing differs */
 	DP_WRITE_CHANGED,
-	DP_WRITE_CIRCLE /* waiting would deadlock, as DP_LOCK_CIRCLE */
+	DP_WRITE_DEADLOCK /* waiting would deadlock, as DP_LOCK_DEADLOCK */
 } DpWriteResult;
 
 extern DpWriteResult dp_writer_update(DpWriter *w, struct varlena *doc);

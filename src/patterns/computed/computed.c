@@ -29,7 +29,7 @@ static struct varlena *computed_apply(DpDerivation *d, DpGroup *group, struct va
 static struct varlena *computed_create(DpDerivation *d, DpGroup *group);
 static struct varlena *
 computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
-static bool computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool computed_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static const char *computed_claim(DpComputed *c, struct varlena *doc);
@@ -61,7 +61,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .apply = computed_apply,
 										 .create = computed_create,
 										 .protect = computed_protect,
-										 .strange = computed_strange,
+										 .has_user_data = computed_has_user_data,
 										 .take_over = computed_take_over,
 										 .enqueue = computed_enqueue,
 										 .all_groups = computed_all_groups };
@@ -254,7 +254,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		DpAccumulationResult loaded;
 
 		/* loaded for one document, once */
-		if (!group->locked || group->several)
+		if (!group->locked || group->multiple)
 		{
 			g = dp_accumulation_make(c->acc);
 			dp_accumulation_add(g, group->state);
@@ -367,7 +367,7 @@ computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
  * application, which the source has too.
  */
 static bool
-computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+computed_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
 	return before == NULL && computed_claim(d->state, after) != NULL;
 }

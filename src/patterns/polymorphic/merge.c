@@ -70,7 +70,7 @@ static struct varlena *merge_apply(DpDerivation *d, DpGroup *group, struct varle
 static struct varlena *merge_create(DpDerivation *d, DpGroup *group);
 static struct varlena *
 merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
-static bool merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool merge_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void merge_all_groups(DpDerivation *d, DpDerive *run);
@@ -102,7 +102,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .apply = merge_apply,
 										 .create = merge_create,
 										 .protect = merge_protect,
-										 .strange = merge_strange,
+										 .has_user_data = merge_has_user_data,
 										 .take_over = merge_take_over,
 										 .all_groups = merge_all_groups };
 
@@ -371,7 +371,7 @@ merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 
 /* Returns whether a document contains the field of a source that has no rows for it. */
 static bool
-merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+merge_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
 	Merge *m = d->state;
 	DpValue value;
@@ -390,7 +390,7 @@ merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool i
 	Merge *m = d->state;
 	struct varlena *now = NULL;
 
-	if (!merge_strange(d, NULL, doc))
+	if (!merge_has_user_data(d, NULL, doc))
 		return;
 	SPI_connect();
 	CommandCounterIncrement();

@@ -423,7 +423,7 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 		DpRefRun *run;
 		DpRefId *entry;
 		MemoryContext old;
-		bool circle = false;
+		bool deadlock = false;
 
 		if (strcmp(beside->pattern, "reference") != 0)
 			continue;
@@ -437,8 +437,8 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 		old = MemoryContextSwitchTo(run->context);
 		entry->extract =
 			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
-								 &circle);
-		if (circle)
+								 &deadlock);
+		if (deadlock)
 		{
 			dp_note(decl, id, ref->source->relid);
 			entry->extract = dp_ref_read(other, id, DP_REF_READ);

@@ -162,11 +162,11 @@ dp_ref_wishes(Oid target, int *n)
 void
 dp_ref_wish_lock(const DpWish *wish)
 {
-	bool circle; /* is seen again when the source is read */
+	bool deadlock; /* is seen again when the source is read */
 
 	(void) dp_ref_read_or_leave(wish->arg, &wish->id,
 								wish->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY,
-								&circle);
+								&deadlock);
 }
 
 void

@@ -457,7 +457,7 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 					DpLockResult locked = dp_writer_lock(p->w, LockTupleShare);
 
 					if (locked != DP_LOCK_OK)
-						result = locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
+						result = locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 				}
 				break;
 			case ROW_AGAIN:
@@ -471,7 +471,7 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 				result = dp_writer_delete(p->w);
 				break;
 		}
-		if (result == DP_WRITE_CIRCLE)
+		if (result == DP_WRITE_DEADLOCK)
 			row_leave(p, dp_writer_document(p->w));
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(p->row_context);

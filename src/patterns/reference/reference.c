@@ -447,7 +447,7 @@ reference_after(DpReference *ref)
 		DpRefId *id = run->ids[i];
 		struct varlena *now;
 		DpRefId *entry;
-		bool circle;
+		bool deadlock;
 
 		CHECK_FOR_INTERRUPTS();
 		if (id->lags)
@@ -458,10 +458,10 @@ reference_after(DpReference *ref)
 		}
 		if (id->wanted <= 0)
 			continue;
-		circle = false;
+		deadlock = false;
 		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
-								   &circle);
-		if (circle)
+								   &deadlock);
+		if (deadlock)
 		{
 			/* it exists, and the transaction that changes it corrects our rows */
 			dp_note(ref->decl, &id->id, ref->source->relid);

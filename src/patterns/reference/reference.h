@@ -151,11 +151,11 @@ extern bool dp_ref_source(DpReference *ref);
 extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock);
 
 /*
- * As dp_ref_read() with a lock; sets *circle if the source is locked by a transaction that waits
+ * As dp_ref_read() with a lock; sets *deadlock if the source is locked by a transaction that waits
  * for us, and was not read.
  */
 extern struct varlena *
-dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *deadlock);
 
 /* Ids collected by row triggers until the statement's own trigger processes them. */
 typedef struct DpRefId

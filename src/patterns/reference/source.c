@@ -44,7 +44,7 @@ static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
 static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlock);
 static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
@@ -83,7 +83,7 @@ dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
 }
 
 struct varlena *
-dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle)
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *deadlock)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *doc = NULL;
@@ -94,7 +94,7 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 		return NULL;
 	(void) source_plan(ref); /* finds the table again after it has changed */
 	if (dp_key_of_value(ref->source, id, &key))
-		doc = source_document(ref, &key, lock, circle);
+		doc = source_document(ref, &key, lock, deadlock);
 	MemoryContextSwitchTo(caller);
 	if (doc != NULL)
 	{
@@ -132,7 +132,7 @@ source_plan(DpReference *ref)
 
 /* The document of a row of the source; NULL if there is none (or it is null). */
 static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle)
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlock)
 {
 	struct varlena *doc = NULL;
 	bool isnull;
@@ -153,7 +153,7 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle
 			dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
 		DpLockResult locked = DP_LOCK_GONE;
 
-		dp_writer_leave(w, circle != NULL);
+		dp_writer_leave(w, deadlock != NULL);
 		dp_writer_refresh(w);
 		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
 		{
@@ -170,8 +170,8 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle
 			if (locked == DP_LOCK_GONE)
 				dp_writer_refresh(w);
 		}
-		if (locked == DP_LOCK_CIRCLE)
-			*circle = true;
+		if (locked == DP_LOCK_DEADLOCK)
+			*deadlock = true;
 		else if (locked != DP_LOCK_GONE)
 		{
 			doc = dp_writer_document(w);

@@ -596,7 +596,7 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
 			return;
 		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock);
-		if (locked == DP_LOCK_CIRCLE)
+		if (locked == DP_LOCK_DEADLOCK)
 		{
 			leave_edges(r, edges, n);
 			return;
@@ -669,7 +669,7 @@ dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 		   dp_writer_find(w, s->primary, key.values) &&
 		   (locked = dp_writer_lock_found(w, LockTupleShare, LockWaitBlock)) == DP_LOCK_GONE);
 	dp_writer_close(w);
-	if (locked == DP_LOCK_CIRCLE)
+	if (locked == DP_LOCK_DEADLOCK)
 	{
 		dp_note(decl, note, s->relid);
 		return;

@@ -66,7 +66,7 @@ static LOCKMODE subset_group_lock(DpDerivation *d, DpGroup *group);
 static struct varlena *subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *
 subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
-static bool subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
+static bool subset_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void find_identity(DpSubset *s);
@@ -111,7 +111,7 @@ static const DpDeriveMethods methods = { .open = subset_open,
 										 .group_lock = subset_group_lock,
 										 .apply = subset_apply,
 										 .protect = subset_protect,
-										 .strange = subset_strange,
+										 .has_user_data = subset_has_user_data,
 										 .take_over = subset_take_over,
 										 .elsewhere = subset_elsewhere };
 
@@ -366,10 +366,10 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 {
 	DpSubset *s = d->state;
 	SubsetState *state = group->state;
-	LOCKMODE mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
+	LOCKMODE mode = group->exclusive ? ShareRowExclusiveLock : RowExclusiveLock;
 
 	/* whose statement it was may have left the group without being alone */
-	if (group->noted)
+	if (group->from_note)
 		return ShareRowExclusiveLock;
 	if (state == NULL || !state->has_first)
 		return NoLock; /* nothing has happened to the source */
@@ -536,7 +536,7 @@ subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
  * some.
  */
 static bool
-subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
+subset_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
 	DpSubset *s = d->state;
 	DpValue is;

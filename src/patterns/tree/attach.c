@@ -463,10 +463,10 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		/* if a document only follows, leave it to the holder of its lock */
 		dp_writer_leave(f->w, !other);
 		locked = dp_writer_lock(f->w, LockTupleNoKeyExclusive);
-		if (locked == DP_LOCK_CIRCLE && !left)
+		if (locked == DP_LOCK_DEADLOCK && !left)
 			dp_note(f->attached->decl, on, f->attached->decl->target);
-		left |= locked == DP_LOCK_CIRCLE;
-		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
+		left |= locked == DP_LOCK_DEADLOCK;
+		if (locked == DP_LOCK_DEADLOCK || locked == DP_LOCK_GONE)
 			continue;
 		was = doc = dp_writer_document(f->w);
 		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) ||

@@ -251,7 +251,7 @@ dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode
 		struct varlena *doc;
 		DpValue now;
 
-		if (result == DP_LOCK_CIRCLE)
+		if (result == DP_LOCK_DEADLOCK)
 		{
 			*left = true;
 			return true;

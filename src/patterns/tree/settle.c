@@ -143,7 +143,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 				break;
 			case DP_WRITE_CHANGED:
 				continue;
-			case DP_WRITE_CIRCLE:
+			case DP_WRITE_DEADLOCK:
 				break; /* nothing is left to others */
 		}
 		break;

@@ -95,7 +95,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 				node->has_ref = false;
 				dp_writer_refresh(c->w);
 				break;
-			case DP_WRITE_CIRCLE:
+			case DP_WRITE_DEADLOCK:
 				break; /* nothing is left to others */
 		}
 	}
