@@ -606,6 +606,7 @@ CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, na
   made text, columns text, settings text, description text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_require_no_table(made);
   EXECUTE format('CREATE %sTABLE %s (%s) %s', CASE (SELECT c.relpersistence FROM pg_class c
       WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END,
@@ -618,7 +619,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_table(regclass, text, text, text, text, text, text,
   text) IS
   'makes the table "made" for a declaration of rel: columns, settings behind them (or NULL), a '
-  'comment, and what _pattern_keep_table() gives it';
+  'comment, and what _pattern_keep_table() gives it; error 42501 unless the caller owns rel';
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, pair text, side_name text,
