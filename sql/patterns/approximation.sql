@@ -199,8 +199,6 @@ BEGIN
     IF p.side IS NULL THEN
       PERFORM docpatterns._approximation_create_shards(rel, p.doc_name, name,
           @extschema@.bson_get_text(p.options, 'pair'));
-    ELSE
-      PERFORM docpatterns._approximation_drop_orphans(rel, name);
     END IF;
   END IF;
   RETURN 0;
@@ -208,11 +206,6 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS
   'pattern_repair of the approximation pattern';
-
-CREATE FUNCTION docpatterns._approximation_drop_orphans(rel regclass, name text) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS
-  'deletes shards whose document does not exist; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -439,11 +439,6 @@ COMMENT ON FUNCTION docpatterns._outlier_rejoin(regclass, text, record) IS
   'puts the extras of a key back into its document; returns the size of that; does nothing when it '
   'would be too large';
 
-CREATE FUNCTION docpatterns._outlier_drop_orphans(rel regclass, name text) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_outlier_drop_orphans_sql' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._outlier_drop_orphans(regclass, text) IS
-  'forgets extras whose document does not exist';
-
 CREATE FUNCTION docpatterns._outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS
@@ -544,8 +539,6 @@ BEGIN
         done := done + 1;
       END IF;
     END LOOP;
-  ELSE
-    PERFORM docpatterns._outlier_drop_orphans(rel, name);
   END IF;
   lost := docpatterns._outlier_lost(rel, name);
   IF lost IS NOT NULL THEN

@@ -245,8 +245,6 @@ BEGIN
     IF p.side IS NULL THEN
       PERFORM docpatterns._preallocated_create_claims(rel, p.doc_name, name,
           @extschema@.bson_get_text(p.options, 'pair'));
-    ELSE
-      PERFORM docpatterns._preallocated_drop_orphans(rel, name);
     END IF;
   END IF;
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._preallocated_pending(rel, name));
@@ -254,12 +252,6 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS
   'pattern_repair of the preallocated pattern';
-
-CREATE FUNCTION docpatterns._preallocated_drop_orphans(rel regclass, name text) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_preallocated_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._preallocated_drop_orphans(regclass, text) IS
-  'forgets claims whose document does not exist or whose time is over; error 42501 unless the '
-  'caller owns the table';
 
 CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

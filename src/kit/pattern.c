@@ -263,6 +263,12 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 		}
 	}
 	SPI_finish();
+	decl = repair ? decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3)) : NULL;
+	if (decl != NULL && dp_pattern_find(decl->pattern)->drop_orphans != NULL)
+	{
+		LockRelationOid(rel, RowExclusiveLock);
+		dp_pattern_find(decl->pattern)->drop_orphans(decl);
+	}
 	if (out == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(out);

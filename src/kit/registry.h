@@ -92,6 +92,9 @@ typedef struct DpPattern
 	/* Makes consistent what a note (note.h) of the pattern names; called likewise. */
 	void (*settle_note)(DpDecl *decl, const DpValue *value);
 
+	/* Deletes rows of its side table whose base row does not exist, for pattern_repair(). */
+	void (*drop_orphans)(DpDecl *decl);
+
 	/* The pattern's own views, which show a table's documents in another shape: view.h. */
 	const struct DpViewMethods *view;
 

@@ -50,7 +50,7 @@ static void hold_row(void *arg);
 static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
 static Oid shards_table(DpApproximation *a);
-static void drop_orphans(DpApproximation *a);
+static void drop_orphans(DpDecl *decl);
 static void moves_finish(DpApproximation *a);
 static bool document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount);
 
@@ -82,6 +82,7 @@ const DpPattern dp_approximation_pattern = { .name = "approximation",
 											 .whole = method_whole,
 											 .keep = method_keep,
 											 .split = method_split,
+											 .drop_orphans = drop_orphans,
 											 .settle = method_settle };
 
 /*
@@ -196,46 +197,18 @@ void
 dp_approximation_shards_statement(DpApproximation *a, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		drop_orphans(a);
+		drop_orphans(a->decl);
 	else
 		moves_finish(a);
 }
 
-/*
- * _approximation_drop_orphans(rel, name)
- */
-DP_FUNCTION(dp_approximation_drop_orphans);
-Datum
-dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
-{
-	Oid relid = PG_GETARG_OID(0);
-
-	dp_require_owner(relid);
-	LockRelationOid(relid, RowExclusiveLock);
-	drop_orphans(dp_approximation(dp_decl_find(relid, "approximation",
-											   text_to_cstring(PG_GETARG_TEXT_PP(1)))));
-	PG_RETURN_VOID();
-}
-
-/* Deletes shards whose document does not exist. */
 static void
-drop_orphans(DpApproximation *a)
+drop_orphans(DpDecl *decl)
 {
-	DpDecl *decl = a->decl;
-	Oid table;
-	SPIPlanPtr plan;
+	DpApproximation *a = dp_approximation(decl);
 
-	if (a->shards == 0)
-		return;
-	table = shards_table(a);
-	SPI_connect();
-	plan = dp_statement(decl,
-						"DELETE FROM {relation} AS side WHERE NOT EXISTS"
-						" (SELECT FROM {table} AS base WHERE {base.key = side.key})",
-						table);
-	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
-				  DP_MARK_INTERNAL);
-	SPI_finish();
+	if (a->shards > 0)
+		dp_side_drop_orphans(decl, shards_table(a), "");
 }
 
 /*

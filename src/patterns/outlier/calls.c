@@ -50,6 +50,7 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
+static void method_drop_orphans(DpDecl *decl);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
@@ -82,6 +83,7 @@ const DpPattern dp_outlier_pattern = { .name = "outlier",
 									   .whole = method_whole,
 									   .keep = method_keep,
 									   .split = method_split,
+									   .drop_orphans = method_drop_orphans,
 									   .settle = method_settle };
 
 /*
@@ -497,22 +499,6 @@ dp_outlier_rechunk(PG_FUNCTION_ARGS)
 }
 
 /*
- * _outlier_drop_orphans(rel, name)
- */
-DP_FUNCTION(dp_outlier_drop_orphans_sql);
-Datum
-dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
-{
-	DpOutlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
-
-	dp_require_owner(o->decl->target);
-	SPI_connect();
-	dp_outlier_drop_orphans(o);
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/*
  * bson_element_hashes(array bson_value) -> bigint[]: the distinct hashes of the elements, for a
  * GIN index; NULL without an array
  */
@@ -797,6 +783,14 @@ static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
 	return dp_outlier_settle(dp_outlier(decl), key, false);
+}
+
+static void
+method_drop_orphans(DpDecl *decl)
+{
+	SPI_connect();
+	dp_outlier_drop_orphans(dp_outlier(decl));
+	SPI_finish();
 }
 
 /*

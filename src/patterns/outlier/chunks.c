@@ -28,6 +28,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -327,14 +328,7 @@ chunks_drop(DpOutlier *o, const DpKey *key)
 static void
 chunks_drop_orphans(DpOutlier *o)
 {
-	SPIPlanPtr plan =
-		dp_statement(o->decl,
-					 "DELETE FROM {relation} AS side"
-					 " WHERE NOT EXISTS (SELECT FROM {table} AS base WHERE {base.key = side.key})",
-					 o->side);
-
-	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
-				  DP_MARK_INTERNAL);
+	dp_side_drop_orphans(o->decl, o->side, "");
 }
 
 /* Moves the extras of a row to its new key, marked as moving until the statement ends. */

@@ -56,7 +56,6 @@ static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn(
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
 static bool claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 						const DpValue *holder, bool expired_too);
-static void drop_orphans(DpPreallocated *p);
 static void moves_finish(DpPreallocated *p);
 
 /*
@@ -472,48 +471,20 @@ void
 dp_claims_statement(DpPreallocated *p, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		drop_orphans(p);
+		dp_claims_drop_orphans(p->decl);
 	else
 		moves_finish(p);
 }
 
-/*
- * _preallocated_drop_orphans(rel, name): removes claims of documents that do
- * not exist, and those whose time is over.
- */
-DP_FUNCTION(dp_preallocated_drop_orphans);
-Datum
-dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
+/* Deletes claims whose document does not exist, and expired ones. */
+void
+dp_claims_drop_orphans(DpDecl *decl)
 {
-	Oid relid = PG_GETARG_OID(0);
+	DpPreallocated *p = dp_preallocated(decl);
 
-	dp_require_owner(relid);
-	LockRelationOid(relid, RowExclusiveLock);
-	drop_orphans(dp_preallocated(dp_decl_find(relid, "preallocated",
-											  text_to_cstring(PG_GETARG_TEXT_PP(1)))));
-	PG_RETURN_VOID();
-}
-
-/* Remove the claims whose document does not exist. */
-static void
-drop_orphans(DpPreallocated *p)
-{
-	DpDecl *decl = p->decl;
-	Oid table;
-	SPIPlanPtr plan;
-
-	if (p->pair == NULL)
-		return;
-	table = claims_table(p);
-	SPI_connect();
-	plan = dp_statement(decl,
-						"DELETE FROM {relation} AS side"
-						" WHERE side.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
-						" OR NOT EXISTS (SELECT FROM {table} AS base WHERE {base.key = side.key})",
-						table);
-	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
-				  DP_MARK_INTERNAL);
-	SPI_finish();
+	if (p->pair != NULL)
+		dp_side_drop_orphans(decl, claims_table(p),
+							 "side.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR");
 }
 
 /*

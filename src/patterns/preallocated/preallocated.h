@@ -139,4 +139,7 @@ extern void dp_claims_before(DpPreallocated *p, TriggerData *trigdata);
 extern void dp_claims_after(DpPreallocated *p, TriggerData *trigdata);
 extern void dp_claims_statement(DpPreallocated *p, TriggerData *trigdata);
 
+/* Deletes claims whose document does not exist, and expired ones. */
+extern void dp_claims_drop_orphans(DpDecl *decl);
+
 #endif /* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

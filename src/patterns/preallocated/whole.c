@@ -353,4 +353,5 @@ const DpPattern dp_preallocated_pattern = { .name = PATTERN,
 											.whole = methods_whole,
 											.keep = methods_keep,
 											.split = methods_split,
+											.drop_orphans = dp_claims_drop_orphans,
 											.settle = methods_settle };

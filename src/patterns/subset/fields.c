@@ -296,16 +296,7 @@ cold_statement(Cold *c, TriggerData *trigdata)
 
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
-		SPIPlanPtr plan;
-
-		SPI_connect();
-		plan = dp_statement(c->decl,
-							"DELETE FROM {relation} AS side WHERE NOT EXISTS (SELECT FROM {table}"
-							" AS base WHERE base.{doc} IS NOT NULL AND {base.key = side.key})",
-							side_of(c));
-		dp_run_marked(c->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side_of(c), NULL,
-					  DP_MARK_INTERNAL);
-		SPI_finish();
+		dp_side_drop_orphans(c->decl, side_of(c), "");
 		return;
 	}
 
