@@ -3,9 +3,10 @@
  *		Rows of the tables that patterns keep: found by the primary key, locked
  *		and written without a statement.
  *
- * Writes check constraints, but fire no triggers. The caller has checked the
- * user's rights and that the transaction may write. A DpTable serves one call;
- * its memory is in the context that was current when it was opened.
+ * Writes check constraints, but fire no triggers unless dp_table_fire() asks for
+ * it. The caller has checked the user's rights and that the transaction may
+ * write. A DpTable serves one call; its memory is in the context that was current
+ * when it was opened.
  */
 #ifndef DP_KIT_ROWS_TABLE_H
 #define DP_KIT_ROWS_TABLE_H
@@ -36,7 +37,7 @@ typedef struct DpTable
 	Snapshot crosscheck;     /* must show the old row; usually none */
 	TupleTableSlot *written; /* virtual */
 	bool checked;            /* has a replica identity */
-	Relation *opened;        /* indexes, in that order; NULL where none was needed */
+	Relation *opened;        /* those of indexes, NULL where not needed yet */
 	ResultRelInfo *info;
 	EState *estate;         /* NULL unless an executor is needed */
 	bool lent;              /* by the caller */
@@ -55,8 +56,7 @@ extern void dp_table_close(DpTable *t);
 /* From now on AFTER ROW triggers fire, in the query of this executor. */
 extern void dp_table_fire(DpTable *t, EState *estate);
 
-/* Returns the index of the primary key. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing.
- */
+/* Returns the index of the primary key. Raises OBJECT_NOT_IN_PREREQUISITE_STATE without it. */
 extern Relation dp_table_key(DpTable *t);
 
 /*

@@ -4,9 +4,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/nbtree.h"
-#include "access/relscan.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -20,7 +18,6 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "bson/catalog.h"
