@@ -71,8 +71,8 @@ DECLARE
   is_foreign boolean := (SELECT c.relkind = 'f' FROM pg_class c WHERE c.oid = source);
   function text := format('docpatterns.%I', pattern || '_trigger');
 BEGIN
-  -- a relation of measurements has no transition tables: each row is told by itself, and what is
-  -- not a row by functions
+  -- a relation of measurements has no transition tables: row triggers report rows, functions other
+  -- changes
   FOR g IN SELECT * FROM (VALUES
       ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', '', 'STATEMENT', false),
       ('insert', 'i', 'AFTER INSERT', 'REFERENCING NEW TABLE AS new_rows', 'STATEMENT', false),

@@ -1,7 +1,7 @@
 /*
  * build.c
- *		Making documents and arrays out of SQL values: bson_build() and its
- *		kin, and the aggregates that collect rows.
+ *		Builds documents and arrays from SQL values: bson_build() and similar functions, and the
+ *		aggregates that collect rows.
  */
 #include "postgres.h"
 

@@ -1,6 +1,6 @@
 /*
  * diff.c
- *		Packed differences: making and applying them.  diff.h describes them.
+ *		Packed differences: computes and applies them. diff.h describes them.
  */
 #include "postgres.h"
 

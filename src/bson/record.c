@@ -1,6 +1,6 @@
 /*
  * record.c
- *		Documents become rows: bson_populate_record() and its kin.
+ *		Documents as rows: bson_populate_record() and similar functions.
  */
 #include "postgres.h"
 

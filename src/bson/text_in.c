@@ -296,9 +296,7 @@ parser_finish(DpParser *p, int type)
 	return dp_builder_finish_value(&p->b, (uint8) type);
 }
 
-/*
- * Report what was found in the place of what was expected.
- */
+/* Reports an unexpected token. */
 static bool
 fail_expected(DpParser *p, const char *expected)
 {

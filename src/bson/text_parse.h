@@ -129,9 +129,8 @@ extern DpWrapper dp_wrapper_of_document(const uint8 *doc, uint32 size);
 extern int dp_wrapper_convert(DpParser *p, uint32 start, const char *where);
 
 /*
- * Put a scalar in the place of what was written from start on, a container
- * that has just been closed: there is room behind it for any short scalar.
- * bytes may overlap it.
+ * Replaces a container that was just closed, written from start on, by a scalar: there is room for
+ * any short scalar.  bytes may overlap it.
  */
 static inline void
 dp_parser_replace(DpParser *p, uint32 start, const void *bytes, uint32 n)

@@ -1,7 +1,7 @@
 /*
  * key.h
- *		Keys of the GIN operator class bson_ops: what an index stores for a
- *		document, and the same keys for those who look something up.
+ *		Keys of the GIN operator class bson_ops: the keys that an index stores
+ *		for a document, and those to search for.
  *
  * A key is a bytea of 1 to 23 bytes, compared byte by byte, the shorter first:
  *
@@ -9,14 +9,14 @@
  *		4 or 1	the head: path and, in the last four bits, class
  *		0..19	bytes of the value, in order within the class
  *
- * So the keys of a path stand together, in the order of classes and values.
+ * So the keys of a path are adjacent, in the order of classes and values.
  * A head of four bytes, big-endian, has 28 bits of hash of the path.  An index
  * of named paths has heads of one byte for up to fifteen of them, with the
  * number of the path (0 to 14) in the upper half; all others there, of what is
  * below or on the way and of pairs, have 15 there and 24 bits of hash.
  *
  * The bytes of a value are as few as possible and may be fewer than the value
- * has: an answer of the index is always rechecked.  What each class has:
+ * has: results of the index are always rechecked.  The bytes of each class:
  *
  *		missing		nothing.  Named paths only: some branch of the document
  *					does not have the path
@@ -44,8 +44,8 @@
  * may be positions of arrays: a.0.b is a.b.  With named paths an array on the
  * way to one has its key too.  An array of several elements on the way to a
  * path (the path itself included) is where the path may lead to several values,
- * of which each may meet one of two conditions: who looks up a range with two
- * ends has to look for those arrays as well (dp_key_array).
+ * of which each may satisfy one of two conditions: a search for a range with two
+ * ends must include those arrays (dp_key_array).
  *
  * The keys of a pair are those of its second part under a path that ends in the
  * value of its first part: see DpKeyPair.
@@ -167,7 +167,7 @@ typedef uint32 DpKeyBase;
  */
 extern uint32 dp_key_value(const DpValue *value, uint8 *out);
 
-/* ---- for who looks something up ---- */
+/* ---- keys to search for ---- */
 
 /*
  * The key of a value under a path.  For documents this is only that there is
@@ -261,7 +261,10 @@ dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpVal
  */
 extern DpKeyOptions *dp_key_options_parse(const char *paths, const char *pairs);
 
-/* The same of what an operator class has stored (IndexOptInfo->opclassoptions[column], or NULL). */
+/*
+ * Does the same for the stored options of an operator class (IndexOptInfo->opclassoptions[column],
+ * or NULL).
+ */
 extern DpKeyOptions *dp_key_options_read(bytea *options);
 
 /* The same of the index whose support function is called. */

@@ -67,8 +67,8 @@ check_pairs(const char *text)
 /* ---------------------------------------------------------------- parsing */
 
 /*
- * Raises INVALID_PARAMETER_VALUE if a part of the path is a whole number, which
- * is left out of what is stored.
+ * Raises INVALID_PARAMETER_VALUE if a part of the path is a whole number, which indexes do not
+ * store.
  */
 static void
 refuse_positions(const DpPath *path)

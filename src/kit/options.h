@@ -32,7 +32,7 @@ typedef enum DpOptionType
 #define DP_ALTERABLE 2 /* pattern_alter() changes it */
 #define DP_ONE_OF 4    /* exactly one with this flag is given; altering one removes the other */
 #define DP_KEPT 8      /* a path, or paths, that the pattern maintains: other patterns must not */
-#define DP_GUARDED 16  /* also: bringing documents in line could lose a value there */
+#define DP_GUARDED 16  /* also true: making documents consistent could lose a value there */
 #define DP_DERIVED 32  /* also: derived from something else; histories leave it out */
 
 typedef struct DpOption

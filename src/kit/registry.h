@@ -49,8 +49,8 @@ typedef struct DpPattern
 	const char *adopts;
 
 	/*
-	 * What a user can do about values that pattern_build() would lose.  {source} stands for the
-	 * other table, {on_field} for that option.
+	 * A hint for values that pattern_build() would lose.  {source} stands for the other table,
+	 * {on_field} for that option.
 	 */
 	const char *adopt_hint;
 
@@ -80,7 +80,10 @@ typedef struct DpPattern
 	 */
 	List *(*split)(DpDecl *decl);
 
-	/* Writes what a word of its own stands for in templates of statements; false: it is none. */
+	/*
+	 * Writes the SQL of a word of this pattern in templates of statements; false if it does not
+	 * know the word.
+	 */
 	bool (*word)(DpDecl *decl, const char *word, StringInfo sql);
 
 	/*
@@ -131,7 +134,7 @@ typedef struct DpPattern
 /* All patterns, in the order of patterns.h, and NULL. Set when the library is loaded. */
 extern const DpPattern *const *dp_patterns;
 
-/* NULL if there is none of that name. */
+/* Returns NULL for an unknown name. */
 extern const DpPattern *dp_pattern_find(const char *name);
 
 /* The hierarchy of a table (derive/hierarchy.h).  Raises the errors of dp_decl_find(). */

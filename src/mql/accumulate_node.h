@@ -204,7 +204,7 @@ extern void dp_slot_reset(const DpSlot *slot, DpSlotState *s);
 extern void
 dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotState *other);
 
-/* A target document's fields and state; of what is not there the type is DP_TYPE_EOD. */
+/* A target document's fields and state; the type of missing ones is DP_TYPE_EOD. */
 extern void
 dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields, DpValue *state);
 

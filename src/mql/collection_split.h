@@ -57,7 +57,7 @@ extern void dp_split_filter(const DpSplit *split, const DpValue *filter, struct 
 /* Whether the update has to be applied to the whole document. */
 extern bool dp_split_update(const DpSplit *split, const DpValue *update);
 
-/* Whether the projection shows anything of what differs; {} shows all. */
+/* True if the projection shows a split field; {} shows all. */
 extern bool dp_split_projection(const DpSplit *split, const DpValue *projection);
 
 /* True if a sort specification uses a split field. */

@@ -412,7 +412,7 @@ keep_histogram(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *g
 	path->hist = bounds;
 }
 
-/* The least, the tenths and the most of what is sorted. */
+/* The minimum, deciles and maximum of sorted values. */
 static void
 take_quantiles(const int32 *sorted, int64 n, float4 *quantiles)
 {

@@ -1,9 +1,9 @@
 /*
  * stats.h
- *		What ANALYZE knows about the documents of a column, path by path.
+ *		Statistics of the documents of a column, path by path.
  *
  * A path here leaves positions in arrays out: releases.date is where
- * releases.0.date and releases.1.date lead.  What is found at a path:
+ * releases.0.date and releases.1.date lead.  The values at a path:
  *
  *		values		what the fields hold, in each document and in each document
  *					that is an element of an array on the way

@@ -28,7 +28,7 @@
 
 #define STATS_SUBTYPE 0x80
 
-/* The float4 fields of DpPathStats that stand in s */
+/* The float4 fields of DpPathStats in s */
 static const size_t scalars[] = {
 	offsetof(DpPathStats, reached),   offsetof(DpPathStats, direct),
 	offsetof(DpPathStats, scalar),    offsetof(DpPathStats, nullish),

@@ -273,7 +273,7 @@ part_add(DpBucketDocument *d)
 	return &d->parts[d->nparts++];
 }
 
-/* The path of a part's field, in place of what was taken out. */
+/* The path of the field that replaces a part. */
 static void
 append_mark(DpBuilder *b, const char *name, uint32 namelen, int number)
 {

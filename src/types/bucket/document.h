@@ -122,7 +122,10 @@ extern void dp_slot_units_parse(ArrayType *names, DpSlotUnits *units);
 extern bool dp_slot_unit_find(const char *name, uint32 len, DpSlotUnit *unit);
 extern const char *dp_slot_unit_name(DpSlotUnit unit);
 
-/* The beginning of what the first unit divides: of the month, the day, the hour, the minute. */
+/*
+ * The beginning of the larger unit that the first unit divides: of the month, the day, the hour,
+ * the minute.
+ */
 extern int64 dp_slot_base(const DpSlotUnits *units, int64 ms);
 
 /* How many slots the unit number level has, in what begins at base. */

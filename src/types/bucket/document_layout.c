@@ -194,8 +194,8 @@ rows_as_columns(const DpBucketFields *fields, DpBucketRows *rows)
 }
 
 /*
- * The units that the times ask for: the largest below what all of them share,
- * down to the one in which they differ.
+ * The units of the times: the largest below the one that all times share, down to the one in which
+ * they differ.
  */
 static void
 units_of_times(const int64 *times, int n, DpSlotUnits *units)
@@ -389,7 +389,7 @@ copy_argument(struct varlena *argument)
 	return copy;
 }
 
-/* Compiles the template for groups with these fields.  Runs in the context of what is made. */
+/* Compiles the template for groups with these fields, in the current context. */
 static DpBucketDocument *
 document_compile(struct varlena *template, struct varlena *group, ArrayType *names, bool exclusive,
 				 bool of_documents)

@@ -1,6 +1,6 @@
 /*
  * format.h
- *		What a bucket looks like in memory and on disk.
+ *		The format of buckets in memory and on disk.
  *
  * After the varlena header:
  *
@@ -57,12 +57,11 @@
  *					after the other (0), or varint size and pglz (1)
  *
  * Integers are a stream of its own kind, see codec_int.c.  A varint has seven
- * bits to the byte, least significant first, the top bit says that more follow;
+ * bits to the byte, least significant first, the top bit is set if more follow;
  * a zigzag is a varint of (v << 1) ^ (v >> 63).  Everything is little endian.
  *
- * Version 1 is what is on disk in users' tables: it can be added to by new
- * forms and stream codecs only, for which a reader that does not know them
- * raises DATA_CORRUPTED.
+ * Version 1 is on disk in users' tables: only new forms and stream codecs can be
+ * added to it; a reader that does not know them raises DATA_CORRUPTED.
  */
 #ifndef DP_TYPES_BUCKET_FORMAT_H
 #define DP_TYPES_BUCKET_FORMAT_H

@@ -1,16 +1,16 @@
 /*
  * treepath.h
- *		The type treepath: the ids on the way from a root to a node, root first.
+ *		The type treepath: the ids from a root to a node, root first.
  *
  * A path is a varlena header and the bytes of its ids, one after the other.
- * The bytes of an id say by themselves where it ends, and no id's bytes begin
- * those of another one.  So the bytes of a path begin those of all paths below
- * it and of no others; compared as bytes (memcmp, then the shorter first) paths
- * are in depth-first order; and what lies below a path is one range: from the
- * path itself to the path with MaxKey behind it, which is the greatest of them:
- * MaxKey can be the id of a leaf only, the last one of a path.
+ * The bytes of an id determine where it ends, and no id is a prefix of another
+ * one.  So a path is a prefix of all paths below it and of no others; compared
+ * as bytes (memcmp, then the shorter first) paths are in depth-first order; and
+ * the paths below a path are one range: from the path itself to the path with
+ * MaxKey appended, which is the greatest of them, because MaxKey can only be the
+ * last id of a path.
  *
- * The first byte of an id says what it is:
+ * The first byte of an id is its kind:
  *
  *		0x01			MinKey
  *		0x02			null
@@ -26,7 +26,7 @@
  *						unsigned order is that of doubles; 0x80 if the number is
  *						that double, or 0x40 (it is less) or 0xC0 (greater), the
  *						exponent of 0.ddd * 10^e as e + 32768 in two bytes, each
- *						digit + 1 as a byte and 0x00, all of these turned round
+ *						digit + 1 as a byte and 0x00, all of these complemented
  *						if the number is negative
  *		0xF0			a string: its bytes, 0x00 as 0x01 0x01 and 0x01 as 0x01
  *						0x02, then 0x00
@@ -34,10 +34,10 @@
  *		0xF2			a UUID (binary of subtype 4): 16 bytes
  *		0xF4			ObjectId: 12 bytes
  *		0xF5, 0xF6		false, true
- *		0xF7, 0xF8		date, timestamp: 8 bytes, the sign bit of a date turned round
+ *		0xF7, 0xF8		date, timestamp: 8 bytes, the sign bit of a date inverted
  *		0xFF			MaxKey
  *
- * Numbers that are equal are one id, whatever their type was; integers come
+ * Equal numbers of any types are one id; integers come
  * before other numbers.  A symbol is a string.  These bytes are in users'
  * tables and indexes and can never change; values not used here are free.
  */
