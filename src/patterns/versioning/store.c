@@ -14,6 +14,7 @@
 #include "catalog/pg_am.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/xid8.h"
 
@@ -173,7 +174,7 @@ dp_revisions_latest(DpVersioning *v, TimestampTz *since)
 		const IndexInfo *info = t.indexes->index[i].info;
 
 		if (info->ii_IndexAttrNumbers[0] == column && info->ii_Predicate == NIL &&
-			info->ii_Am == BTREE_AM_OID)
+			info->ii_Am == BTREE_AM_OID && get_index_isvalid(t.indexes->index[i].oid))
 			by_time = t.indexes->index[i].oid;
 	}
 	InitDirtySnapshot(latest);
