@@ -2,7 +2,7 @@
 -- (test/t/cancel_stress.sh cuts statements short anywhere, test/t/out_of_memory.sh lets memory run out.)
 \set ECHO none
 SET client_min_messages = warning;
-SELECT plan(9);
+SELECT plan(10);
 CREATE FUNCTION fails(command text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN EXECUTE command; RETURN 'done'; EXCEPTION WHEN query_canceled OR OTHERS THEN RETURN SQLSTATE; END $$;
 
 -- What was read for a group inside of a statement is known after a block that ends well and another that does not.
@@ -17,6 +17,23 @@ CREATE TRIGGER makes_total AFTER INSERT ON parts FOR EACH ROW EXECUTE FUNCTION m
 INSERT INTO parts (doc) SELECT bson_build('_id', i, 'of', 7, 'x', i) FROM generate_series(1, 3) i;
 SELECT is(doc::text, '{"_id": 7, "n": 3, "sum": 6}', 'a group that was read inside of a statement has its rows once') FROM totals;
 SELECT is_empty('SELECT * FROM pattern_check()', 'and is true');
+
+-- A statement becomes invalid while a trigger that it fires runs the same statement.
+SELECT collection_create('books'); SELECT outlier_enable('books', 'buyers', threshold => 3);
+INSERT INTO books (doc) VALUES ('{_id: 1, buyers: [1]}'), ('{_id: 2, buyers: []}');
+SELECT outlier_push('books', 1, 'first');
+CREATE FUNCTION pushes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF pg_trigger_depth() = 1 THEN
+    ALTER FUNCTION docpatterns.bson_value_eq(bson_value, bson_value) COST 2;
+    PERFORM outlier_push('books', 2, 'inner');
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER pushes BEFORE UPDATE ON books FOR EACH ROW EXECUTE FUNCTION pushes();
+SELECT outlier_push('books', 1, 'outer');
+ALTER FUNCTION docpatterns.bson_value_eq(bson_value, bson_value) COST 1;
+SELECT is(string_agg(doc -> 'buyers' #>> '{}', ' ' ORDER BY _id), '[1, "first", "outer"] ["inner"]', 'both are done') FROM books;
 
 -- A migration that is stopped inside of a block of somebody who catches that.
 CREATE TABLE old (id int PRIMARY KEY, doc bson);

@@ -8,6 +8,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "kit/sql/run.h"
@@ -20,6 +21,7 @@ static int execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
 static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
 					  long maxrows, bool reads);
 static DpMark *mark_find(Oid relid, const char *name);
+static void plan_free(void *arg);
 static void plans_free(void *arg);
 
 SPIPlanPtr
@@ -33,13 +35,24 @@ dp_plan(DpDecl *decl, const void *id)
 	return NULL;
 }
 
-/* An invalid plan is discarded, because its text may contain old names of tables. */
+/*
+ * An invalid plan is discarded, because its text may contain old names of tables.  A statement
+ * further out may be running it, so it is freed when the transaction ends.
+ */
 SPIPlanPtr
 dp_plan_valid(DpPlan *p)
 {
 	if (p->plan != NULL && !SPI_plan_is_valid(p->plan))
 	{
-		SPI_freeplan(p->plan);
+		MemoryContext context =
+			AllocSetContextCreate(TopMemoryContext, "docpatterns plan", ALLOCSET_SMALL_SIZES);
+		MemoryContextCallback *callback =
+			MemoryContextAlloc(context, sizeof(MemoryContextCallback));
+
+		callback->func = plan_free;
+		callback->arg = p->plan;
+		MemoryContextRegisterResetCallback(context, callback);
+		dp_bury(context);
 		p->plan = NULL;
 	}
 	return p->plan;
@@ -368,6 +381,13 @@ Oid
 dp_acting_user(void)
 {
 	return OidIsValid(acting_user) ? acting_user : GetUserId();
+}
+
+/* Frees a plan whose context is deleted. */
+static void
+plan_free(void *arg)
+{
+	SPI_freeplan(arg);
 }
 
 /* Frees the plans of a declaration whose context is deleted. */
