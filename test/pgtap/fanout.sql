@@ -2,13 +2,22 @@
 -- keys of other types, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(53);
+SELECT plan(55);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.shown(rel regclass, reader text, take int DEFAULT 100) RETURNS text LANGUAGE sql AS $$ SELECT coalesce(string_agg(t.key::text, ' '), '') FROM fanout_timeline(rel, reader, take) t $$;
 
 -- Signatures
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('fanout_enable', 'text'), ('fanout_timeline', 'setof record')) AS v (f, r);
 SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('fanout_enable', 'volatile'), ('fanout_timeline', 'stable')) AS w (f, v);
+
+-- The first follow of a session prepares the statements that read the posts
+SELECT collection_create('posts'), collection_create('follows');
+SELECT fanout_enable('posts', 'walls', 'by', 'follows', 'reader', 'writer', keep => 3);
+INSERT INTO posts (doc) SELECT bson_build('_id', i, 'by', 'Ada') FROM generate_series(1, 5) i;
+INSERT INTO follows (doc) VALUES ('{_id: 1, reader: "Bob", writer: "Ada"}');
+SELECT is(pg_temp.shown('posts', 'Bob'), '5 4 3', 'posts from before the follow are shown');
+SELECT pg_temp.all_true('after the first follow');
+DROP TABLE follows, posts, walls CASCADE;
 
 -- Refused
 SELECT collection_create('p'), collection_create('f'), collection_create('full'), collection_create('w');

@@ -93,6 +93,7 @@ dp_plan_add(DpDecl *decl, const void *id)
 SPIPlanPtr
 dp_plan_prepare(DpDecl *decl, DpPlan *p, const char *sql, int nargs, Oid *argtypes, int options)
 {
+	MemoryContext old = CurrentMemoryContext;
 	SPIPlanPtr plan;
 	Oid user;
 	int sec;
@@ -108,6 +109,7 @@ dp_plan_prepare(DpDecl *decl, DpPlan *p, const char *sql, int nargs, Oid *argtyp
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_keepplan(plan);
+	MemoryContextSwitchTo(old); /* SPI leaves its own one current */
 	p->plan = plan;
 	return plan;
 }
