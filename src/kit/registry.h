@@ -131,6 +131,11 @@ typedef struct DpPattern
 	void (*changes)(struct DpChanges *changes);
 } DpPattern;
 
+/* Defines a pattern of patterns.h. */
+#define DP_DEFINE_PATTERN(name)                                                                    \
+	extern const DpPattern dp_##name##_pattern;                                                    \
+	const DpPattern dp_##name##_pattern
+
 /* All patterns, in the order of patterns.h, and NULL. Set when the library is loaded. */
 extern const DpPattern *const *dp_patterns;
 

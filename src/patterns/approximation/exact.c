@@ -74,16 +74,16 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_approximation_pattern = { .name = "approximation",
-											 .init = dp_approximation_init,
-											 .options = options,
-											 .keeps_originals = true,
-											 .is_split = method_is_split,
-											 .whole = method_whole,
-											 .keep = method_keep,
-											 .split = method_split,
-											 .drop_orphans = drop_orphans,
-											 .settle = method_settle };
+DP_DEFINE_PATTERN(approximation) = { .name = "approximation",
+									 .init = dp_approximation_init,
+									 .options = options,
+									 .keeps_originals = true,
+									 .is_split = method_is_split,
+									 .whole = method_whole,
+									 .keep = method_keep,
+									 .split = method_split,
+									 .drop_orphans = drop_orphans,
+									 .settle = method_settle };
 
 /*
  * approximation_sync(rel, name) -> number of documents to which shards were added

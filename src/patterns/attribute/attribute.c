@@ -302,11 +302,11 @@ static const DpViewMethods wide_view = { .label = "_wide",
 										 .store = wide_store,
 										 .trigger = dp_attribute_wide_trigger };
 
-const DpPattern dp_attribute_pattern = { .name = PATTERN,
-										 .views = "wide",
-										 .options = options,
-										 .settle = attribute_settle,
-										 .view = &wide_view };
+DP_DEFINE_PATTERN(attribute) = { .name = PATTERN,
+								 .views = "wide",
+								 .options = options,
+								 .settle = attribute_settle,
+								 .view = &wide_view };
 
 /*
  * attribute_wide_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.

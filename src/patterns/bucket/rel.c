@@ -78,13 +78,13 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_bucket_pattern = { .name = "bucket",
-									  .creator = "bucket_create",
-									  .views = "buckets",
-									  .options = options,
-									  .creates_table = true,
-									  .depend = bucket_depend,
-									  .columns_altered = bucket_columns_altered };
+DP_DEFINE_PATTERN(bucket) = { .name = "bucket",
+							  .creator = "bucket_create",
+							  .views = "buckets",
+							  .options = options,
+							  .creates_table = true,
+							  .depend = bucket_depend,
+							  .columns_altered = bucket_columns_altered };
 
 /* The view of a relation's buckets is dropped with it. */
 static void

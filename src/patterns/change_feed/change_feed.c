@@ -117,10 +117,10 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_change_feed_pattern = { .name = "change_feed",
-										   .keeps_originals = true,
-										   .options = options,
-										   .partition = dp_change_feed_partition };
+DP_DEFINE_PATTERN(change_feed) = { .name = "change_feed",
+								   .keeps_originals = true,
+								   .options = options,
+								   .partition = dp_change_feed_partition };
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.

@@ -66,10 +66,10 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .enqueue = computed_enqueue,
 										 .all_groups = computed_all_groups };
 
-const DpPattern dp_computed_pattern = { .name = "computed",
-										.adopt_hint = "Insert rows into {source} that give them.",
-										.options = options,
-										.derive = &methods };
+DP_DEFINE_PATTERN(computed) = { .name = "computed",
+								.adopt_hint = "Insert rows into {source} that give them.",
+								.options = options,
+								.derive = &methods };
 
 /*
  * computed_trigger(): the triggers of the pattern, on both tables.

@@ -68,12 +68,12 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 										 .create = fanout_create,
 										 .all_groups = fanout_all_groups };
 
-const DpPattern dp_fanout_pattern = { .name = "fanout",
-									  .options = options,
-									  .word = dp_fanout_word,
-									  .derive = &methods,
-									  .settle = dp_fanout_settle,
-									  .changes = dp_fanout_follows_changed };
+DP_DEFINE_PATTERN(fanout) = { .name = "fanout",
+							  .options = options,
+							  .word = dp_fanout_word,
+							  .derive = &methods,
+							  .settle = dp_fanout_settle,
+							  .changes = dp_fanout_follows_changed };
 
 /*
  * fanout_trigger(): the triggers of the pattern on posts and follows.

@@ -74,17 +74,17 @@ static const DpOption board_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard",
-											  .creator = "kv_leaderboard",
-											  .options = board_options,
-											  .depend = leaderboard_depend,
-											  .partition = leaderboard_partition,
-											  .schema_renamed = leaderboard_schema_renamed };
-const DpPattern dp_kv_pattern = { .name = "kv",
-								  .creator = "kv_create",
-								  .init = dp_kv_init,
-								  .options = (const DpOption[]){ { NULL } },
-								  .creates_table = true };
+DP_DEFINE_PATTERN(kv_leaderboard) = { .name = "kv_leaderboard",
+									  .creator = "kv_leaderboard",
+									  .options = board_options,
+									  .depend = leaderboard_depend,
+									  .partition = leaderboard_partition,
+									  .schema_renamed = leaderboard_schema_renamed };
+DP_DEFINE_PATTERN(kv) = { .name = "kv",
+						  .creator = "kv_create",
+						  .init = dp_kv_init,
+						  .options = (const DpOption[]){ { NULL } },
+						  .creates_table = true };
 
 /* kv_leaderboard_trigger(): AFTER each row; BEFORE statements that write; AFTER TRUNCATE */
 DP_FUNCTION(dp_kv_leaderboard_trigger);

@@ -76,15 +76,15 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_outlier_pattern = { .name = "outlier",
-									   .views = "whole",
-									   .options = options,
-									   .is_split = method_is_split,
-									   .whole = method_whole,
-									   .keep = method_keep,
-									   .split = method_split,
-									   .drop_orphans = method_drop_orphans,
-									   .settle = method_settle };
+DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
+							   .views = "whole",
+							   .options = options,
+							   .is_split = method_is_split,
+							   .whole = method_whole,
+							   .keep = method_keep,
+							   .split = method_split,
+							   .drop_orphans = method_drop_orphans,
+							   .settle = method_settle };
 
 /*
  * outlier_push(rel, key, VARIADIC values) -> number of values added

@@ -304,14 +304,14 @@ static const DpOption options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED,
 									{ "extracts", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
 									{ NULL } };
 
-const DpPattern dp_payload_pattern = { .name = PATTERN,
-									   .views = "whole",
-									   .options = options,
-									   .is_split = methods_is_split,
-									   .whole = methods_whole,
-									   .keep = methods_keep,
-									   .settle = methods_settle,
-									   .split = methods_split };
+DP_DEFINE_PATTERN(payload) = { .name = PATTERN,
+							   .views = "whole",
+							   .options = options,
+							   .is_split = methods_is_split,
+							   .whole = methods_whole,
+							   .keep = methods_keep,
+							   .settle = methods_settle,
+							   .split = methods_split };
 
 /*
  * The declaration that a function is called for: rel and name are its first arguments after the

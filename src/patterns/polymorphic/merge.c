@@ -106,12 +106,11 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .take_over = merge_take_over,
 										 .all_groups = merge_all_groups };
 
-const DpPattern dp_polymorphic_merge_pattern = { .name = PATTERN,
-												 .creator = PATTERN,
-												 .adopt_hint =
-													 "Insert rows into {source} that give them.",
-												 .options = options,
-												 .derive = &methods };
+DP_DEFINE_PATTERN(polymorphic_merge) = { .name = PATTERN,
+										 .creator = PATTERN,
+										 .adopt_hint = "Insert rows into {source} that give them.",
+										 .options = options,
+										 .derive = &methods };
 
 /*
  * polymorphic_merge_trigger(): the triggers of the pattern, on all tables.

@@ -97,14 +97,14 @@ static const DpOption variant_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_polymorphic_pattern = {
+DP_DEFINE_PATTERN(polymorphic) = {
 	.name = "polymorphic", .views = "common", .options = polymorphic_options, .settle = poly_settle
 };
 
-const DpPattern dp_polymorphic_variant_pattern = { .name = "polymorphic_variant",
-												   .creator = "polymorphic_variant",
-												   .options = variant_options,
-												   .settle = variant_settle };
+DP_DEFINE_PATTERN(polymorphic_variant) = { .name = "polymorphic_variant",
+										   .creator = "polymorphic_variant",
+										   .options = variant_options,
+										   .settle = variant_settle };
 
 /*
  * polymorphic_trigger(): the trigger of the pattern.

@@ -346,12 +346,12 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_preallocated_pattern = { .name = PATTERN,
-											.keeps_originals = true,
-											.options = options,
-											.is_split = methods_is_split,
-											.whole = methods_whole,
-											.keep = methods_keep,
-											.split = methods_split,
-											.drop_orphans = dp_claims_drop_orphans,
-											.settle = methods_settle };
+DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
+									.keeps_originals = true,
+									.options = options,
+									.is_split = methods_is_split,
+									.whole = methods_whole,
+									.keep = methods_keep,
+									.split = methods_split,
+									.drop_orphans = dp_claims_drop_orphans,
+									.settle = methods_settle };

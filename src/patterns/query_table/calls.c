@@ -249,11 +249,11 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_query_table_pattern = { .name = "query_table",
-										   .creator = "query_table_create",
-										   .options = options,
-										   .settle = query_table_settle,
-										   .changes = dp_query_table_changed };
+DP_DEFINE_PATTERN(query_table) = { .name = "query_table",
+								   .creator = "query_table_create",
+								   .options = options,
+								   .settle = query_table_settle,
+								   .changes = dp_query_table_changed };
 
 /* ---------------------------------------------------------------- reading */
 

@@ -61,7 +61,7 @@ static const DpCompanion companion = { .before = dp_ref_before_derived,
 									   .wishes = dp_ref_wishes,
 									   .lock = dp_ref_wish_lock };
 
-const DpPattern dp_reference_pattern = {
+DP_DEFINE_PATTERN(reference) = {
 	.name = "reference",
 	.adopt_hint =
 		"Write what shall stay into the source, or leave the field out of the option live.",

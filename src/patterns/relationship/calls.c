@@ -30,10 +30,10 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_relationship_pattern = { .name = "relationship",
-											.options = options,
-											.settle = relationship_settle_row,
-											.settle_note = dp_relationship_settle_note };
+DP_DEFINE_PATTERN(relationship) = { .name = "relationship",
+									.options = options,
+									.settle = relationship_settle_row,
+									.settle_note = dp_relationship_settle_note };
 
 /*
  * _relationship_settle(rel, name, side, key, only_missing) -> number of rows written: makes the

@@ -52,11 +52,11 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 										 .create = rollup_create,
 										 .all_groups = rollup_all_groups };
 
-const DpPattern dp_rollup_pattern = { .name = "rollup",
-									  .options = options,
-									  .derive = &methods,
-									  .settle = dp_rollup_settle,
-									  .changes = dp_rollup_tree_changed };
+DP_DEFINE_PATTERN(rollup) = { .name = "rollup",
+							  .options = options,
+							  .derive = &methods,
+							  .settle = dp_rollup_settle,
+							  .changes = dp_rollup_tree_changed };
 
 /*
  * rollup_trigger(): the triggers of the pattern on the source and on the tree.

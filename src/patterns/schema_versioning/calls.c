@@ -149,11 +149,11 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_schema_versioning_pattern = { .name = DP_SCHEMA_VERSIONING,
-												 .options = options,
-												 .settle = methods_settle,
-												 .view = &dp_schema_versioning_view,
-												 .depend = dp_schema_versioning_depend };
+DP_DEFINE_PATTERN(schema_versioning) = { .name = DP_SCHEMA_VERSIONING,
+										 .options = options,
+										 .settle = methods_settle,
+										 .view = &dp_schema_versioning_view,
+										 .depend = dp_schema_versioning_depend };
 
 /*
  * _schema_versioning_same(a, b, field) -> boolean

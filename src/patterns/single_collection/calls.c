@@ -395,6 +395,6 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_single_collection_pattern = {
+DP_DEFINE_PATTERN(single_collection) = {
 	.name = "single_collection", .options = options, .word = dp_single_word, .settle = single_settle
 };

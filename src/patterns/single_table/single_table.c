@@ -563,9 +563,9 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_single_table_pattern = { .name = "single_table",
-											.creator = "single_table_create",
-											.options = options };
+DP_DEFINE_PATTERN(single_table) = { .name = "single_table",
+									.creator = "single_table_create",
+									.options = options };
 
 /*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.

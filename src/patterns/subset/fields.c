@@ -686,15 +686,15 @@ static const DpOption options[] = {
 	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE | DP_KEPT, DP_INT_FROM(1) }, { NULL }
 };
 
-const DpPattern dp_subset_fields_pattern = { .name = PATTERN,
-											 .keeps_originals = true,
-											 .views = "whole",
-											 .options = options,
-											 .is_split = methods_is_split,
-											 .whole = methods_whole,
-											 .keep = methods_keep,
-											 .split = methods_split,
-											 .settle = methods_settle };
+DP_DEFINE_PATTERN(subset_fields) = { .name = PATTERN,
+									 .keeps_originals = true,
+									 .views = "whole",
+									 .options = options,
+									 .is_split = methods_is_split,
+									 .whole = methods_whole,
+									 .keep = methods_keep,
+									 .split = methods_split,
+									 .settle = methods_settle };
 
 /* The declaration that a function is called for, its table locked as by a writer. */
 static Cold *

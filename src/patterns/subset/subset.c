@@ -115,7 +115,7 @@ static const DpDeriveMethods methods = { .open = subset_open,
 										 .take_over = subset_take_over,
 										 .elsewhere = subset_elsewhere };
 
-const DpPattern dp_subset_pattern = {
+DP_DEFINE_PATTERN(subset) = {
 	.name = "subset",
 	.adopts = "makes rows of elements whose document has none where it can",
 	.adopt_hint =

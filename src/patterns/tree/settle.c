@@ -68,7 +68,7 @@ static const DpOption attached_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_tree_pattern = {
+DP_DEFINE_PATTERN(tree) = {
 	.name = "tree",
 	.adopts = "takes missing parents from what it finds",
 	.adopt_hint =
@@ -78,7 +78,7 @@ const DpPattern dp_tree_pattern = {
 	.settle = settle_node,
 	.hierarchy = dp_tree_hierarchy
 };
-const DpPattern dp_tree_attach_pattern = {
+DP_DEFINE_PATTERN(tree_attach) = {
 	.name = "tree_attach",
 	.creator = "tree_attach",
 	.adopts = "takes missing parents from what it finds",

@@ -83,13 +83,13 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_versioning_pattern = { .name = "versioning",
-										  .init = dp_versioning_init,
-										  .keeps_originals = true,
-										  .views = "history gone",
-										  .options = options,
-										  .settle = method_settle,
-										  .partition = dp_versioning_partition };
+DP_DEFINE_PATTERN(versioning) = { .name = "versioning",
+								  .init = dp_versioning_init,
+								  .keeps_originals = true,
+								  .views = "history gone",
+								  .options = options,
+								  .settle = method_settle,
+								  .partition = dp_versioning_partition };
 
 /* ---------------------------------------------------------------- statements */
 
