@@ -635,20 +635,33 @@ leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n)
 	}
 }
 
+/* Locks the present row with that key. Returns DP_LOCK_GONE if there is none. */
+static DpLockResult
+row_lock(DpRelationshipSide *s, const DpValue *id, LockTupleMode mode)
+{
+	DpWriter *w = dp_writer_open(s->relid, s->table->doc_column, 0, NULL);
+	DpLockResult locked = DP_LOCK_GONE;
+	DpKey key;
+
+	dp_writer_leave(w, true);
+	do
+		dp_writer_refresh(w);
+	while (dp_key_of_value(s->table, id, &key) && dp_writer_find(w, s->primary, key.values) &&
+		   (locked = dp_writer_lock_found(w, mode, LockWaitBlock)) == DP_LOCK_GONE);
+	dp_writer_close(w);
+	return locked;
+}
+
 /*
- * Processes such a note: the present row at the edge's start decides and is locked: its writer may
- * have found the other row consistent before. If the other row was deleted, its deletion did not
- * see the edge.
+ * Processes such a note: the present row at the edge's start decides. Both rows are locked, even
+ * consistent ones: the writer of one may have found the other consistent before. If the other row
+ * was deleted, its deletion did not see the edge.
  */
 void
 dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 {
 	DpRelationship *r = dp_relationship(decl);
 	DpRelationshipEdge edge = { 0 };
-	DpRelationshipSide *s;
-	DpWriter *w;
-	DpKey key;
-	DpLockResult locked = DP_LOCK_GONE;
 	DpValue side;
 	DpValue array;
 	DpIter iter;
@@ -660,19 +673,16 @@ dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 	edge.side = dp_get_int32(side.data) != 0;
 	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
 		return;
-	s = &r->sides[edge.side];
-	w = dp_writer_open(s->relid, s->table->doc_column, 0, NULL);
-	dp_writer_leave(w, true);
-	do
-		dp_writer_refresh(w);
-	while (dp_key_of_value(s->table, &edge.from, &key) &&
-		   dp_writer_find(w, s->primary, key.values) &&
-		   (locked = dp_writer_lock_found(w, LockTupleShare, LockWaitBlock)) == DP_LOCK_GONE);
-	dp_writer_close(w);
-	if (locked == DP_LOCK_DEADLOCK)
+	for (int i = 0; i < 2; i++)
 	{
-		dp_note(decl, note, s->relid);
-		return;
+		DpRelationshipSide *s = &r->sides[i == 0 ? edge.side : 1 - edge.side];
+
+		if (row_lock(s, i == 0 ? &edge.from : &edge.to,
+					 i == 0 ? LockTupleShare : LockTupleNoKeyExclusive) == DP_LOCK_DEADLOCK)
+		{
+			dp_note(decl, note, s->relid);
+			return;
+		}
 	}
 	if (r->missing_error && dp_relationship_row(r, 1 - edge.side, &edge.to) == NULL)
 	{
