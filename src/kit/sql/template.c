@@ -116,14 +116,17 @@ statement_make(DpDecl *decl, DpPlan *p, const char *template, va_list *given)
 
 	if (p == NULL)
 	{
-		p = dp_plan_add(decl, template);
-		p->arguments = MemoryContextAlloc(decl->context, sizeof(DpArgument) * r.narguments);
+		/* an error must leave no plan without its arguments */
+		DpArgument *arguments = MemoryContextAlloc(decl->context, sizeof(r.arguments));
+
+		memcpy(arguments, r.arguments, sizeof(r.arguments));
 		for (int i = 0; i < r.narguments; i++)
 		{
-			p->arguments[i] = r.arguments[i];
-			if (r.arguments[i].text != NULL)
-				p->arguments[i].text = MemoryContextStrdup(decl->context, r.arguments[i].text);
+			if (arguments[i].text != NULL)
+				arguments[i].text = MemoryContextStrdup(decl->context, arguments[i].text);
 		}
+		p = dp_plan_add(decl, template);
+		p->arguments = arguments;
 		p->narguments = r.narguments;
 	}
 	return dp_plan_prepare(decl, p, sql.data, r.ntypes, r.types, 0);
