@@ -226,7 +226,9 @@ snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampT
 	dp_table_open(&t, claims_table(p), AccessShareLock);
 	until = get_attnum(RelationGetRelid(t.rel), "until");
 	if (until == InvalidAttrNumber)
-		elog(ERROR, "table \"%s\" is not a table of claims", RelationGetRelationName(t.rel));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("table %s is not a table of claims",
+							   dp_relation_name(RelationGetRelid(t.rel)))));
 	memcpy(values, key->values, sizeof(Datum) * nkeys);
 	values[nkeys] = CStringGetTextDatum(slot);
 	dp_table_seek(&t, SnapshotAny, values, nkeys + 1);
