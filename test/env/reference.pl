@@ -20,14 +20,15 @@ my $query = <<'SQL';
 SELECT p.proname,
   CASE p.prokind WHEN 'p' THEN 'CALL ' ELSE '' END || p.proname,
   (SELECT coalesce(string_agg(CASE mode WHEN 'v' THEN 'VARIADIC ' ELSE '' END
-      || coalesce(quote_ident(nullif(argument, '')) || ' ', '') || type || coalesce(' DEFAULT '
-      || regexp_replace(pg_get_function_arg_default(p.oid, n), '::[a-z_ ]+(\[\])?$', ''), ''),
+      || format(CASE value WHEN 'NULL' THEN '[%s%s]' ELSE '%s%s%s' END,
+        quote_ident(nullif(argument, '')) || ' ', type, ' DEFAULT ' || value),
       e'\x01' ORDER BY n) FILTER (WHERE mode IN ('i', 'b', 'v')), '') || e'\x02'
     || coalesce(string_agg(quote_ident(argument) || ' ' || type, e'\x01' ORDER BY n)
       FILTER (WHERE mode IN ('o', 't')), '')
     FROM (SELECT n, coalesce(p.proargmodes[n], 'i') AS mode, p.proargnames[n] AS argument,
         replace(replace(format_type(types[n], NULL), 'timestamp with time zone', 'timestamptz'),
-          'timestamp without time zone', 'timestamp') AS type
+          'timestamp without time zone', 'timestamp') AS type,
+        regexp_replace(pg_get_function_arg_default(p.oid, n), '::[a-z_ ]+(\[\])?$', '') AS value
       FROM (SELECT coalesce(p.proallargtypes,
         string_to_array(p.proargtypes::text, ' ')::oid[]) AS types) t,
         generate_series(1, cardinality(types)) n OFFSET 0) a),
@@ -41,8 +42,7 @@ SELECT p.proname,
   concat_ws(' ', CASE p.prokind WHEN 'a' THEN 'AGGREGATE' WHEN 'w' THEN 'WINDOW' END,
     CASE WHEN p.prokind = 'a' THEN '' WHEN p.provolatile = 'i' THEN 'IMMUTABLE'
       WHEN p.provolatile = 's' THEN 'STABLE' END,
-    CASE WHEN p.proisstrict THEN 'STRICT' END,
-    CASE WHEN p.proparallel = 's' THEN 'PARALLEL SAFE' END),
+    CASE WHEN p.proisstrict THEN 'STRICT' END),
   regexp_replace(coalesce(obj_description(p.oid, 'pg_proc'), ''), '\s+', ' ', 'g')
 FROM pg_proc p JOIN pg_extension e ON e.extname = 'docpatterns' AND p.pronamespace = e.extnamespace
   JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
