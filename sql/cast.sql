@@ -53,6 +53,8 @@ BEGIN
        'objectid of an ObjectId; error 22023 for a value of another type'),
       ('bytea', 'bytea', 'binary data of subtype 0',
        'bytea of binary data of any subtype; error 22023 for a value of another type'),
+      ('json', 'json', 'what its text is as Extended JSON; error 22P02',
+       'json of any value, see the cast from bson to json'),
       ('jsonb', 'jsonb', 'what it says, see the cast from jsonb to bson',
        'jsonb of any value, see the cast from bson to jsonb;'
        ' error 22P05 for a string with a null character'),

@@ -1,4 +1,4 @@
--- Casts between bson and jsonb. The functions are in src/bson/jsonb.c.
+-- Casts between bson and jsonb or json. The functions are in src/bson/jsonb.c.
 
 CREATE FUNCTION docpatterns.bson_to_jsonb(bson) RETURNS jsonb
   AS 'MODULE_PATHNAME', 'dp_bson_to_jsonb' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -14,8 +14,11 @@ COMMENT ON FUNCTION docpatterns.jsonb_to_bson(jsonb) IS
   '22023 if it is no object, 22003 for a number of more than 34 digits';
 CREATE CAST (jsonb AS bson) WITH FUNCTION docpatterns.jsonb_to_bson(jsonb) AS ASSIGNMENT;
 
--- json keeps its text, which the input function of bson reads.
+-- PostgreSQL's functions that make JSON use a cast to json if it has a function. json is read as
+-- text.
+CREATE FUNCTION docpatterns.bson_to_json(bson) RETURNS json
+  AS 'MODULE_PATHNAME', 'dp_cast_bson_to_json' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns.bson_to_json(bson) IS
+  'document as json, in its own order; types that json lacks become Extended JSON';
+CREATE CAST (bson AS json) WITH FUNCTION docpatterns.bson_to_json(bson) AS ASSIGNMENT;
 CREATE CAST (json AS bson) WITH INOUT AS ASSIGNMENT;
-CREATE CAST (bson AS json) WITH INOUT AS ASSIGNMENT;
-CREATE CAST (json AS bson_value) WITH INOUT AS ASSIGNMENT;
-CREATE CAST (bson_value AS json) WITH INOUT;

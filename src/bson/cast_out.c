@@ -106,6 +106,7 @@ CAST_FUNCTION(timestamp, TIMESTAMPOID)
 CAST_FUNCTION(date, DATEOID)
 CAST_FUNCTION(uuid, UUIDOID)
 CAST_FUNCTION(bytea, BYTEAOID)
+CAST_FUNCTION(json, JSONOID)
 CAST_FUNCTION(jsonb, JSONBOID)
 CAST_FUNCTION(objectid, dp_types()->objectid)
 CAST_FUNCTION(bson, dp_types()->bson)
@@ -190,7 +191,7 @@ convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 			StringInfoData out;
 
 			initStringInfo(&out);
-			dp_value_to_text(&out, v, DP_TEXT_RELAXED, -1);
+			dp_value_to_text(&out, v, DP_TEXT_JSON, -1);
 			return PointerGetDatum(cstring_to_text_with_len(out.data, out.len));
 		}
 

@@ -15,6 +15,7 @@
 typedef enum
 {
 	DP_TEXT_RELAXED,   /* what the output functions write */
+	DP_TEXT_JSON,      /* the same, but with every int64 as a number, as jsonb has it */
 	DP_TEXT_CANONICAL, /* every type spelled out */
 	DP_TEXT_SHELL      /* ObjectId("..") and the like */
 } DpTextForm;

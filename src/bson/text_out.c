@@ -559,7 +559,7 @@ print_number(Printer *pr, const DpValue *v)
 			before = "{\"$numberInt\": \"";
 			after = "\"}";
 		}
-		else if (pr->form == DP_TEXT_CANONICAL || i == (int32) i)
+		else if (pr->form == DP_TEXT_CANONICAL || (pr->form == DP_TEXT_RELAXED && i == (int32) i))
 		{
 			before = "{\"$numberLong\": \"";
 			after = "\"}";
@@ -580,7 +580,7 @@ print_date(Printer *pr, int64 ms)
 		dp_date_to_text(pr->out, ms);
 		put_constant(pr, "\")");
 	}
-	else if (pr->form == DP_TEXT_RELAXED && ms >= 0 && ms <= INT64CONST(253402300799999))
+	else if (pr->form != DP_TEXT_CANONICAL && ms >= 0 && ms <= INT64CONST(253402300799999))
 	{
 		put_constant(pr, "{\"$date\": \"");
 		dp_date_to_text(pr->out, ms);

@@ -31,6 +31,18 @@ dp_bson_to_json(PG_FUNCTION_ARGS)
 }
 
 /*
+ * bson_to_json(bson) -> json: the cast.  A json is stored as a text is.
+ */
+DP_FUNCTION(dp_cast_bson_to_json);
+Datum
+dp_cast_bson_to_json(PG_FUNCTION_ARGS)
+{
+	DpValue v = dp_value_of_document(DP_GETARG_VARLENA(0));
+
+	return text_of_value(&v, DP_TEXT_JSON, -1);
+}
+
+/*
  * bson_to_json(bson_value, form text) -> text
  */
 DP_FUNCTION(dp_bson_value_to_json);

@@ -1,6 +1,6 @@
 -- The contract of the casts between bson and jsonb.
 BEGIN;
-SELECT plan(50);
+SELECT plan(64);
 
 SELECT function_returns('docpatterns', 'bson_to_jsonb', ARRAY['bson'], 'jsonb');
 SELECT function_returns('docpatterns', 'jsonb_to_bson', ARRAY['jsonb'], 'bson');
@@ -73,6 +73,25 @@ SELECT lives_ok($$SELECT (repeat('{"a":', 99) || '{}' || repeat('}', 99))::jsonb
 SELECT throws_ok($$SELECT (repeat('{"a":', 100) || '{}' || repeat('}', 100))::jsonb::bson$$, '54000', NULL, '101 levels');
 SELECT throws_ok($$SELECT jsonb_build_object('a', repeat('x', 17000000))::bson$$, '54000', NULL, '17 MB');
 SELECT is('{"b": 1, "a": {"$oid": "507f191e810c19729de860ea"}}'::json::bson::text, '{"b": 1, "a": {"$oid": "507f191e810c19729de860ea"}}', 'json keeps its order');
+
+-- bson -> json: text in the document's order; and what PostgreSQL's functions make of documents.
+SELECT function_returns('docpatterns', 'bson_to_json', ARRAY['bson'], 'json');
+SELECT is((SELECT string_agg(d::text, E'\n') FROM trips WHERE d::json::bson::bytea <> d::bytea), NULL, 'every value comes back from json byte for byte');
+SELECT is((SELECT string_agg(d::text, E'\n') FROM trips, bson_each(d) e WHERE bson_value_send(e.value::json::bson_value) <> bson_value_send(e.value)), NULL, 'also alone');
+SELECT is('{b: NumberLong(5), a: NumberLong("5000000000"), b: 1.0, c: NumberDecimal("1.10"), d: "\u0000"}'::bson::json::text, '{"b": 5, "a": 5000000000, "b": 1.0, "c": {"$numberDecimal": "1.10"}, "d": "\u0000"}', 'order, equal names and null characters stay; an int64 is a number');
+SELECT is('{b: NumberLong(5)}'::bson::text, '{"b": {"$numberLong": "5"}}', 'which text keeps apart');
+CREATE TABLE nested (id objectid, key bson_value, doc bson, docs bson[]);
+INSERT INTO nested VALUES ('507f191e810c19729de860ea', '7', '{b: 1, a: {at: ISODate("2024-01-01")}}', ARRAY['{}', NULL]::bson[]), (NULL, 'null', NULL, NULL);
+SELECT is((SELECT string_agg(row_to_json(n)::text, E'\n' ORDER BY id) FROM nested n), '{"id":"507f191e810c19729de860ea","key":7,"doc":{"b": 1, "a": {"at": {"$date": "2024-01-01T00:00:00Z"}}},"docs":[{},null]}
+{"id":null,"key":null,"doc":null,"docs":null}', 'row_to_json nests');
+SELECT is((SELECT json_agg(doc ORDER BY id)::jsonb FROM nested n), '[{"a": {"at": {"$date": "2024-01-01T00:00:00Z"}}, "b": 1}, null]', 'json_agg too');
+SELECT is((SELECT to_jsonb(n) FROM nested n WHERE doc IS NOT NULL), '{"id": "507f191e810c19729de860ea", "key": 7, "doc": {"a": {"at": {"$date": "2024-01-01T00:00:00Z"}}, "b": 1}, "docs": [{}, null]}', 'to_jsonb');
+SELECT is((SELECT jsonb_build_object('d', doc, 'b', doc -> 'b', 'none', doc -> 'c') FROM nested WHERE doc IS NOT NULL), '{"b": 1, "d": {"a": {"at": {"$date": "2024-01-01T00:00:00Z"}}, "b": 1}, "none": null}', 'jsonb_build_object');
+SELECT is((SELECT json_build_object('b', doc -> 'b', 'a', doc -> 'a.at')::text FROM nested WHERE doc IS NOT NULL), '{"b" : 1, "a" : {"$date": "2024-01-01T00:00:00Z"}}', 'json_build_object');
+SELECT is((SELECT jsonb_object_agg(id, doc) FROM nested WHERE id IS NOT NULL), '{"507f191e810c19729de860ea": {"a": {"at": {"$date": "2024-01-01T00:00:00Z"}}, "b": 1}}', 'jsonb_object_agg, an objectid as the key');
+SELECT is(to_json('{a: "x\u0000y"}'::bson)::text, '{"a": "x\u0000y"}', 'to_json');
+SELECT throws_ok($$SELECT to_jsonb('{a: "x\u0000y"}'::bson)$$, '22P05', NULL, 'jsonb has no null character');
+SELECT is(bson_build('j', '{"b": 1, "a": 1}'::json)::json::text, '{"j": {"b": 1, "a": 1}}', 'json inside a document');
 
 -- A document of many fields: the same as through text.
 SELECT is((SELECT count(*) FROM (SELECT bson_object_agg('f' || i, CASE i % 5 WHEN 0 THEN to_bson(i) WHEN 1 THEN to_bson(i * 1.5::float8) WHEN 2 THEN to_bson('s' || i) WHEN 3 THEN to_bson(ARRAY[i, i + 1]) ELSE to_bson(timestamptz 'epoch' + i * interval '1 h') END) AS d

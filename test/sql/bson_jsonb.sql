@@ -28,8 +28,9 @@ SELECT '{a: 1.0, b: 0.1, c: -0.0, d: 1e15, e: NaN, f: -Infinity, g: 1e22, h: 5e-
 -- So only the width of an integer is lost, which no comparison sees.
 SELECT bson_typeof(('{n: NumberLong(5)}'::bson::jsonb::bson) -> 'n'), '{n: NumberLong(5)}'::bson::jsonb::bson = '{n: NumberLong(5)}'::bson AS equal;
 
--- json is read as text is, in its own order.
+-- json is read as text is, in its own order. PostgreSQL's functions nest documents and values.
 SELECT '{"b": 1, "a": {"$oid": "507f191e810c19729de860ea"}}'::json::bson, '{b: 1, a: 1.5}'::bson::json;
+SELECT row_to_json(t), jsonb_build_object('a', doc -> 'a', 'id', id) FROM (SELECT objectid '507f191e810c19729de860ea' AS id, '{b: NumberLong(5), a: ["x", {}]}'::bson AS doc) t;
 
 SELECT '[1, 2]'::jsonb::bson;
 SELECT '{"$date": "2024-01-01T00:00:00Z"}'::jsonb::bson;
