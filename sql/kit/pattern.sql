@@ -550,7 +550,7 @@ BEGIN
     END IF;
     FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(pattern_repair.rel, d.pattern,
           d.name) AS k (key record) LOOP
-      done := done + docpatterns._pattern_settle(pattern_repair.rel, d.name, r.key,
+      done := done + docpatterns._pattern_repair_row(pattern_repair.rel, d.name, r.key,
           accept_loss IS NOT TRUE)::int;
     END LOOP;
     IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
@@ -617,10 +617,10 @@ COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'they are) and returns the number of documents. Locks the table; needs ownership. Errors: 54000 '
   'with the keys of documents that would be too large, 40001 as pattern_alter';
 
-CREATE FUNCTION docpatterns._pattern_settle(rel regclass, name text, key record,
+CREATE FUNCTION docpatterns._pattern_repair_row(rel regclass, name text, key record,
   adopt boolean DEFAULT false) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_settle(regclass, text, record, boolean) IS
+  AS 'MODULE_PATHNAME', 'dp_pattern_repair_row' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_repair_row(regclass, text, record, boolean) IS
   'makes one row consistent with a declaration, as the owner of the table; adopt: first moves '
   'earlier values of its fields to the source or side table; error 42501 unless the caller owns it';
 
@@ -658,7 +658,7 @@ BEGIN
   ELSIF batch IS NULL THEN
     FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
         (key pg_catalog.record) LOOP
-      PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
+      PERFORM docpatterns._pattern_repair_row(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
   ELSE
@@ -667,7 +667,7 @@ BEGIN
     -- the first COMMIT materializes the loop's cursor, so each key is visited once
     FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
         (key pg_catalog.record) LOOP
-      PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
+      PERFORM docpatterns._pattern_repair_row(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
         COMMIT;

@@ -282,19 +282,19 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS
   'a notice, if the table has rows, that says how to make them consistent';
 
-CREATE FUNCTION docpatterns._pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
+CREATE FUNCTION docpatterns._pattern_repair_rows(rel regclass, name text, query text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   done bigint := 0;
 BEGIN
   FOR r IN EXECUTE query USING rel, name LOOP
-    done := done + docpatterns._pattern_settle(rel, name, r.key)::int;
+    done := done + docpatterns._pattern_repair_row(rel, name, r.key)::int;
   END LOOP;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_settle_rows(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_repair_rows(regclass, text, text) IS
   'makes the rows consistent whose keys SQL text returns as "key" ($1: rel, $2: name), and returns '
   'how many were written';
 

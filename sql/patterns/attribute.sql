@@ -354,7 +354,7 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
   PERFORM docpatterns._attribute_create_view(rel, p.doc_name, NULL);
   PERFORM docpatterns._attribute_create_index(rel, p.options);
-  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._attribute_pending(rel, name));
+  RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._attribute_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_repair(regclass, text) IS

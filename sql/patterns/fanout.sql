@@ -213,7 +213,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
 
--- One post of each author: settling it creates the walls of the author's followers.
+-- One post of each author: repairing it creates the walls of the author's followers.
 CREATE FUNCTION docpatterns._fanout_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -488,7 +488,7 @@ BEGIN
                 docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')),
               name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
-  RETURN docpatterns._pattern_settle_rows(rel, name,
+  RETURN docpatterns._pattern_repair_rows(rel, name,
       format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row,
         p.base, docpatterns._outlier_lost(rel, name)));
 END
@@ -551,7 +551,7 @@ BEGIN
   END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line
   -- without
-  RETURN done + docpatterns._pattern_settle_rows(rel, name,
+  RETURN done + docpatterns._pattern_repair_rows(rel, name,
       format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION '
         'ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
                           p.key_row, p.base, p.stored, p.matches,
@@ -587,7 +587,7 @@ BEGIN
     IF p.side_doc IS NULL THEN
       PERFORM docpatterns._outlier_rechunk(rel, name, r.key);
     ELSE
-      PERFORM docpatterns._pattern_settle(rel, name, r.key);
+      PERFORM docpatterns._pattern_repair_row(rel, name, r.key);
     END IF;
   END LOOP;
   RAISE NOTICE

@@ -233,7 +233,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
-  RETURN docpatterns._pattern_settle_rows(rel, name,
+  RETURN docpatterns._pattern_repair_rows(rel, name,
            docpatterns._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name));
 END
 $$;

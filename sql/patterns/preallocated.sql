@@ -247,7 +247,7 @@ BEGIN
           @extschema@.bson_get_text(p.options, 'pair'));
     END IF;
   END IF;
-  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._preallocated_pending(rel, name));
+  RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._preallocated_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS

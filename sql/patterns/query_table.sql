@@ -358,7 +358,7 @@ BEGIN
   PERFORM docpatterns._query_table_create_index(rel, name);
   -- deletes rows that do not belong there first: they may conflict with new ones
   done := docpatterns._query_table_sweep(rel, name);
-  RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE
+  RETURN done + docpatterns._pattern_repair_rows(rel, name, CASE
       WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name)
       ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
 END

@@ -464,7 +464,7 @@ BEGIN
       AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
     PERFORM docpatterns._reference_forget_missing(rel, name);
   END IF;
-  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._reference_pending(rel, name));
+  RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._reference_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS

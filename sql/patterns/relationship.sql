@@ -14,10 +14,10 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS
   'the ids in an array of a document; none if there is no array';
 
-CREATE FUNCTION docpatterns._relationship_settle(rel regclass, name text, side int, key bson_value,
+CREATE FUNCTION docpatterns._relationship_repair_references(rel regclass, name text, side int, key bson_value,
   only_missing boolean) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'dp_relationship_settle' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._relationship_settle(regclass, text, int, bson_value, boolean) IS
+  AS 'MODULE_PATHNAME', 'dp_relationship_repair_references' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._relationship_repair_references(regclass, text, int, bson_value, boolean) IS
   'makes those that a row of that side names name it, or takes out of it what it names in vain; as '
   'the owner of the table; error 42501 unless the caller owns it';
 
@@ -328,7 +328,7 @@ BEGIN
     FOR r IN EXECUTE format('SELECT DISTINCT w.key FROM (%s) AS w WHERE w.present ORDER BY w.key',
           docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc,
             p.other_key, p.other_field)) LOOP
-      PERFORM docpatterns._relationship_settle(rel, name, 1, r.key, false);
+      PERFORM docpatterns._relationship_repair_references(rel, name, 1, r.key, false);
       done := done + 1;
     END LOOP;
   END LOOP;
@@ -359,10 +359,10 @@ BEGIN
                             docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other,
                                 p.other_doc, p.other_key, p.other_field)) LOOP
       IF r.present THEN
-        PERFORM docpatterns._relationship_settle(rel, name, p.side, r.key, false);
+        PERFORM docpatterns._relationship_repair_references(rel, name, p.side, r.key, false);
       END IF;
       IF r.missing AND @extschema@.bson_get_text(p.options, 'missing') = 'error' THEN
-        PERFORM docpatterns._relationship_settle(rel, name, p.side, r.key, true);
+        PERFORM docpatterns._relationship_repair_references(rel, name, p.side, r.key, true);
       END IF;
       done := done + 1;
     END LOOP;

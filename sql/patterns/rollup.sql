@@ -155,7 +155,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._rollup_repair(regclass, text) IS 'pattern_repair of a roll-up';
 
--- One row of the source for each group of the finest level: settling it also corrects the levels
+-- One row of the source for each group of the finest level: repairing it also corrects the levels
 -- above.
 CREATE FUNCTION docpatterns._rollup_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -413,7 +413,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
   PERFORM docpatterns._single_collection_create_indexes(rel, p.options);
-  done := docpatterns._pattern_settle_rows(rel, name,
+  done := docpatterns._pattern_repair_rows(rel, name,
       docpatterns._single_collection_pending(rel, name));
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error'
       AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN

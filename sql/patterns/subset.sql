@@ -549,7 +549,7 @@ BEGIN
   END IF;
   PERFORM docpatterns._subset_create_index(rel, name)
     WHERE NOT docpatterns._subset_indexed(rel, name);
-  done := docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
+  done := docpatterns._pattern_repair_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done + @extschema@.subset_refresh(rel, name);
 END
 $$;
@@ -584,7 +584,7 @@ BEGIN
     PERFORM docpatterns._derive_drop_indexes(p.source, 'subset', name);
     PERFORM docpatterns._subset_create_index(rel, name);
   END IF;
-  PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
+  PERFORM docpatterns._pattern_repair_rows(rel, name, docpatterns._subset_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_alter(regclass, text, bson) IS

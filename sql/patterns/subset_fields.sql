@@ -155,7 +155,7 @@ BEGIN
     PERFORM docpatterns._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;
   END LOOP;
-  RETURN done + docpatterns._pattern_settle_rows(rel, name,
+  RETURN done + docpatterns._pattern_repair_rows(rel, name,
       docpatterns._subset_fields_pending(rel, name));
 END
 $$;

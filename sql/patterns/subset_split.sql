@@ -190,7 +190,7 @@ BEGIN
       @extschema@.bson_set(d.options, 'element', element))
     FROM docpatterns._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset'
       AND d.name = _subset_split.name;
-  PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
+  PERFORM docpatterns._pattern_repair_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done;
 END
 $$;

@@ -512,7 +512,7 @@ BEGIN
         _tree_repair.rel) IS NULL;
   PERFORM docpatterns._pattern_forget_gone(rel, name);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
-  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_pending(rel, name));
+  RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._tree_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS

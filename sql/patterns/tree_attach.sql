@@ -167,7 +167,7 @@ CREATE FUNCTION docpatterns._tree_attach_repair(rel regclass, name text) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
-  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_attach_pending(rel, name));
+  RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._tree_attach_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS

@@ -456,7 +456,7 @@ BEGIN
                           (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n)
                               FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)),
                             p.revisions) LOOP
-    IF docpatterns._pattern_settle(rel, name, r.key) THEN
+    IF docpatterns._pattern_repair_row(rel, name, r.key) THEN
       done := done + 1;
     END IF;
   END LOOP;

@@ -60,10 +60,10 @@ static bool path_is_mark(const DpDecl *decl, const DpPath *path);
 static bool value_matters(const DpValue *value);
 static bool value_within(const DpValue *was, const DpValue *is);
 static bool element_within(const DpValue *element, Finder *finder);
-static bool settle(DpDecl *decl, DpDerivation *d, const DpKey *key);
+static bool repair_row(DpDecl *decl, DpDerivation *d, const DpKey *key);
 static void refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost) pg_attribute_noreturn();
 static const DpPath *
-settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written);
+repair_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written);
 static void take_over(DpDecl *decl, const DpKey *key);
 
 static struct varlena *read_document(DpDecl *decl, const DpKey *key, MemoryContext context);
@@ -373,7 +373,7 @@ dp_pattern_holds(PG_FUNCTION_ARGS)
 
 /* A declaration of the table, and the derivation that makes its rows consistent. */
 static DpDecl *
-decl_to_settle(Oid rel, const char *name, DpDerivation **d)
+decl_to_repair(Oid rel, const char *name, DpDerivation **d)
 {
 	DpDecl *decl = NULL;
 	ListCell *lc;
@@ -385,17 +385,17 @@ decl_to_settle(Oid rel, const char *name, DpDerivation **d)
 		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)
 			decl = lfirst(lc);
 	}
-	if (decl == NULL || (decl->methods->settle == NULL && decl->methods->derive == NULL))
+	if (decl == NULL || (decl->methods->repair_row == NULL && decl->methods->derive == NULL))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("table %s has no pattern \"%s\" that can be built",
 							   dp_relation_name(rel), name)));
-	*d = decl->methods->settle == NULL ? dp_derivation(decl) : NULL;
+	*d = decl->methods->repair_row == NULL ? dp_derivation(decl) : NULL;
 	return decl;
 }
 
 /* Makes one row consistent, as the owner, without guards. */
 static bool
-settle(DpDecl *decl, DpDerivation *d, const DpKey *key)
+repair_row(DpDecl *decl, DpDerivation *d, const DpKey *key)
 {
 	Oid outer = adopting_target;
 	const char *outer_name = adopting_name;
@@ -406,11 +406,11 @@ settle(DpDecl *decl, DpDerivation *d, const DpKey *key)
 	PG_TRY();
 	{
 		if (d != NULL)
-			written = OidIsValid(d->source) && dp_derive_settle(decl->target, d, key);
+			written = OidIsValid(d->source) && dp_derive_repair_row(decl->target, d, key);
 		else
 		{
 			SPI_connect();
-			written = decl->methods->settle(decl, key);
+			written = decl->methods->repair_row(decl, key);
 			SPI_finish();
 		}
 	}
@@ -461,17 +461,17 @@ take_over(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * _pattern_settle(rel, name, key, adopt) -> whether the row was written
+ * _pattern_repair_row(rel, name, key, adopt) -> whether the row was written
  *
  * Runs as the table's owner in a security-restricted operation, including the conversion of the
  * key, whose type may be a domain with the owner's check.
  */
-DP_FUNCTION(dp_pattern_settle);
+DP_FUNCTION(dp_pattern_repair_row);
 Datum
-dp_pattern_settle(PG_FUNCTION_ARGS)
+dp_pattern_repair_row(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d;
-	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
+	DpDecl *decl = decl_to_repair(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
 	DpKey key;
 	DpActor self;
 	bool written;
@@ -484,13 +484,13 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	if (was != NULL && dp_held_lost(decl, was, NULL, NIL) != NULL)
 	{
 		/* each document alone lost nothing, but another one may have replaced its value since */
-		const DpPath *lost = settled_lost(decl, d, &key, was, &written);
+		const DpPath *lost = repair_lost(decl, d, &key, was, &written);
 
 		if (lost != NULL)
 			refuse_loss(decl, &key, lost);
 	}
 	else
-		written = settle(decl, d, &key);
+		written = repair_row(decl, d, &key);
 	dp_owner_end(&self);
 	PG_RETURN_BOOL(written);
 }
@@ -543,13 +543,13 @@ refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
  * exists nowhere, or NULL.
  */
 static const DpPath *
-settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written)
+repair_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written)
 {
 	struct varlena *is;
 	const DpPath *lost;
 
 	take_over(decl, key);
-	*written = settle(decl, d, key);
+	*written = repair_row(decl, d, key);
 	CommandCounterIncrement();
 	is = read_document(decl, key, CurrentMemoryContext);
 	lost = dp_held_lost(decl, was, is, NIL);
@@ -587,7 +587,7 @@ Datum
 dp_pattern_lost(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d;
-	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
+	DpDecl *decl = decl_to_repair(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	DpActor self;
@@ -625,7 +625,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (was[i] != NULL)
-				lost[i] = settled_lost(decl, d, &keys[i], was[i], &written);
+				lost[i] = repair_lost(decl, d, &keys[i], was[i], &written);
 		}
 	}
 	PG_CATCH();

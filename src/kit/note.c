@@ -95,7 +95,7 @@ typedef struct Notes
 static List *watched = NIL;  /* OIDs of tables, in TopTransactionContext */
 static List *repaired = NIL; /* the argument of pattern_repair(), likewise */
 static uint64 events = 0;    /* waits that ended, and notes that were inserted */
-static Notes *settling = NULL;
+static Notes *processing = NULL;
 static bool nowait = false; /* nothing may wait while notes of others are processed */
 static TimeoutId search_again = MAX_TIMEOUTS; /* registered at first use */
 static int search_after;                      /* milliseconds to the next check */
@@ -110,8 +110,8 @@ static void note_write(Oid rel, const char *pattern, const char *name, struct va
 static List *notes_read(void);
 static void notes_add(List **notes, Relation rel, AttrNumber column, Oid value);
 static int note_compare(const ListCell *a, const ListCell *b);
-static int notes_settle(void);
-static void note_settle(Notes *notes);
+static int notes_process(void);
+static void note_process(Notes *notes);
 static bool note_try(Note *note);
 static bool note_apply(Note *note);
 static bool is_interrupt(const ErrorData *error);
@@ -245,15 +245,15 @@ dp_note_row(HeapTupleHeader row)
 	int n = 1;
 	int i;
 
-	if (settling == NULL || settling->own || settling->ours)
+	if (processing == NULL || processing->own || processing->ours)
 		return;
-	settling->ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row));
+	processing->ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row));
 	if (row->t_infomask & HEAP_XMAX_INVALID)
 		return;
 	if (row->t_infomask & HEAP_XMAX_IS_MULTI)
 		n = GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask));
 	for (i = 0; i < n; i++)
-		settling->ours |= TransactionIdIsCurrentTransactionId(members[i].xid);
+		processing->ours |= TransactionIdIsCurrentTransactionId(members[i].xid);
 }
 
 /* ---------------------------------------------------------------- notes */
@@ -320,20 +320,20 @@ notes_index(Relation rel)
 void
 dp_note(DpDecl *decl, const DpValue *value, Oid held)
 {
-	if (settling != NULL && settling->v[0]->rel == decl->target &&
-		strcmp(settling->v[0]->pattern, decl->pattern) == 0 &&
-		strcmp(settling->v[0]->name, decl->name) == 0)
+	if (processing != NULL && processing->v[0]->rel == decl->target &&
+		strcmp(processing->v[0]->pattern, decl->pattern) == 0 &&
+		strcmp(processing->v[0]->name, decl->name) == 0)
 	{
-		DpValue mine = dp_value_of_varlena(settling->v[0]->value);
+		DpValue mine = dp_value_of_varlena(processing->v[0]->value);
 		bool known = false;
 		int i;
 
 		if (dp_value_compare(&mine, value) == 0)
 		{
-			for (i = 0; i < settling->n; i++)
+			for (i = 0; i < processing->n; i++)
 			{
-				if (nowait || settling->v[i]->held == held)
-					known = settling->v[i]->stays = true;
+				if (nowait || processing->v[i]->held == held)
+					known = processing->v[i]->stays = true;
 			}
 			if (known)
 				return;
@@ -464,7 +464,7 @@ note_compare(const ListCell *a, const ListCell *b)
  * happens.
  */
 static int
-notes_settle(void)
+notes_process(void)
 {
 	List *all = notes_read();
 	Note **same = palloc(sizeof(Note *) * Max(list_length(all), 1));
@@ -489,7 +489,7 @@ notes_settle(void)
 		}
 		if (failed)
 			continue;
-		note_settle(&notes);
+		note_process(&notes);
 		while (notes.n-- > 0)
 		{
 			if (!notes.v[notes.n]->stays && note_delete(notes.v[notes.n]))
@@ -506,42 +506,42 @@ notes_settle(void)
  * locks involved, they are processed like our own, and an error is ours.
  */
 static void
-note_settle(Notes *notes)
+note_process(Notes *notes)
 {
-	Notes *outer = settling;
-	bool settled = false;
+	Notes *outer = processing;
+	bool processed = false;
 	int lock_timeout = LockTimeout;
 	int i;
 
 	if (ConditionalLockRelationOid(notes->v[0]->rel, RowExclusiveLock))
 	{
-		settling = notes;
+		processing = notes;
 		PG_TRY();
 		{
 			if (!notes->own)
 			{
 				nowait = true;
 				LockTimeout = 1; /* for waits other than row_wait() and dp_note_lock() */
-				settled = note_try(notes->v[0]);
+				processed = note_try(notes->v[0]);
 				nowait = false;
 				LockTimeout = lock_timeout;
 			}
-			if (notes->own || (notes->ours && (!settled || notes->v[0]->stays)))
+			if (notes->own || (notes->ours && (!processed || notes->v[0]->stays)))
 			{
 				for (i = 0; i < notes->n; i++)
 					notes->v[i]->stays = false;
-				settled = note_apply(notes->v[0]);
+				processed = note_apply(notes->v[0]);
 			}
 		}
 		PG_FINALLY();
 		{
-			settling = outer;
+			processing = outer;
 			nowait = false;
 			LockTimeout = lock_timeout;
 		}
 		PG_END_TRY();
 	}
-	for (i = 0; i < notes->n && !settled; i++)
+	for (i = 0; i < notes->n && !processed; i++)
 		notes->v[i]->stays = true;
 }
 
@@ -555,13 +555,13 @@ note_try(Note *note)
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	uint64 before = events;
-	volatile bool settled = false;
+	volatile bool processed = false;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		settled = note_apply(note);
+		processed = note_apply(note);
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
@@ -580,7 +580,7 @@ note_try(Note *note)
 		events = before; /* its notes are gone: looking again would do the same */
 		if (is_interrupt(error))
 			ReThrowError(error);
-		if (!settling->ours && !is_passing(error))
+		if (!processing->ours && !is_passing(error))
 		{
 			ereport(LOG,
 					(errcode(error->sqlerrcode),
@@ -588,18 +588,18 @@ note_try(Note *note)
 							note->pattern, note->name, dp_relation_name(note->rel), error->message),
 					 errdetail("A transaction deferred this work to avoid a deadlock."),
 					 errhint("Call pattern_repair() when this write can succeed.")));
-			for (i = 0; i < settling->n; i++)
+			for (i = 0; i < processing->n; i++)
 			{
-				if (note_delete(settling->v[i]))
+				if (note_delete(processing->v[i]))
 					note_write(note->rel, note->pattern, note->name, note->value,
-							   settling->v[i]->held, true);
+							   processing->v[i]->held, true);
 			}
 		}
 		FreeErrorData(error);
-		settled = false;
+		processed = false;
 	}
 	PG_END_TRY();
-	return settled;
+	return processed;
 }
 
 /*
@@ -652,11 +652,11 @@ note_apply(Note *note)
 	{
 		DpDerivation *d = dp_derivation(decl);
 
-		settling->ours |= dp_derive_holds_group(d, dp_derive_hash(&value));
-		dp_derive_settle_group(d, &value);
+		processing->ours |= dp_derive_holds_group(d, dp_derive_hash(&value));
+		dp_derive_recompute_group(d, &value);
 	}
-	else if (decl->methods->settle_note != NULL)
-		decl->methods->settle_note(decl, &value);
+	else if (decl->methods->process_note != NULL)
+		decl->methods->process_note(decl, &value);
 	SPI_finish();
 	dp_owner_end(&self);
 	PopActiveSnapshot();
@@ -705,7 +705,7 @@ notes_before_commit(void)
 	{
 		before = events;
 		MemoryContextReset(context);
-	} while ((notes_settle() > 0 || events != before) && ++rounds < MOST_ROUNDS);
+	} while ((notes_process() > 0 || events != before) && ++rounds < MOST_ROUNDS);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
@@ -715,6 +715,6 @@ static void
 notes_ended(void)
 {
 	watched = repaired = NIL;
-	settling = NULL;
+	processing = NULL;
 	nowait = false;
 }

@@ -60,8 +60,8 @@ extern void dp_note_watch(Oid relid);
 extern void dp_note_repair(Oid relid);
 
 /*
- * Inserts a note.  value is an argument for the pattern's settle_note(); the other transaction
- * holds a row or group lock in the table held.  Called by settle_note() with the value that it
+ * Inserts a note.  value is an argument for the pattern's process_note(); the other transaction
+ * holds a row or group lock in the table held.  Called by process_note() with the value that it
  * processes, keeps that note.
  */
 extern void dp_note(DpDecl *decl, const DpValue *value, Oid held);

@@ -90,10 +90,10 @@ typedef struct DpPattern
 	 * Makes one row consistent; returns true if it was written.  Called inside SPI_connect(), as
 	 * the owner.  Omitted by patterns of derived data.
 	 */
-	bool (*settle)(DpDecl *decl, const DpKey *key);
+	bool (*repair_row)(DpDecl *decl, const DpKey *key);
 
 	/* Makes consistent what a note (note.h) of the pattern names; called likewise. */
-	void (*settle_note)(DpDecl *decl, const DpValue *value);
+	void (*process_note)(DpDecl *decl, const DpValue *value);
 
 	/* Deletes rows of its side table whose base row does not exist, for pattern_repair(). */
 	void (*drop_orphans)(DpDecl *decl);

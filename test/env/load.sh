@@ -7,7 +7,7 @@
 #                          migrate) over and over; what was acknowledged is noted in $DP_WORK
 #   load_wait              waits until the clients have ended, as they do when the server is gone
 #   load_stop P            ends them
-#   load_settle P          finishes what a chore has left undone, as one does after a crash: prints nothing
+#   load_finish P          finishes what a chore has left undone, as one does after a crash: prints nothing
 #   load_wrong P           prints what is not true in the databases: nothing
 #   load_lost P            prints numbers of transactions that were acknowledged and are not there: nothing
 #   load_drop P            drops the databases
@@ -311,7 +311,7 @@ load_stop() {
   load_wait
 }
 
-load_settle() {
+load_finish() {
   psql -XqAt -v ON_ERROR_STOP=1 -d "$1_derived" 2>&1 <<'SQL'
 SET client_min_messages = warning;
 SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE NOT indisvalid AND indexrelid >= 16384 AND indrelid >= 16384 ORDER BY indexrelid::regclass::text !~ '_ccnew' \gexec

@@ -4,7 +4,7 @@
 # Each transaction may hold a row from the start (what its statement was given), and wants to add itself to a row (maintenance). A row is
 # right if it has exactly the transactions that want to be in it and have committed. Any transaction may be rolled back at any moment.
 # The third one may take back what the first one has committed: it holds that one's source. It then wants the row as well (totals), or only
-# if the row has the first one in it (copies), and who settles a note of copies locks the source.
+# if the row has the first one in it (copies), and processing a note of copies locks the source.
 #
 #   note_model.pl            checks the protocol; exit status 0 if it holds
 #   note_model.pl VARIANT    the same with something left out: waits (no notes), always (a note whether or not the row's holder waits),
@@ -18,7 +18,7 @@ my ($states, $stale, $stuck, $left) = (0, 0, 0, 0);
 my (%seen, @tx);
 my $copies;    # whether what is in order is left alone
 
-# pc: 0 begins, 1 maintenance, 2 looks for notes, 3 settles them (todo), 4 commits, 5 committed, 6 rolled back
+# pc: 0 begins, 1 maintenance, 2 looks for notes, 3 processes them (todo), 4 commits, 5 committed, 6 rolled back
 sub copy { my $s = shift; return { map { my $v = $s->{$_}; $_ => ref $v ? [map { ref $_ ? [@$_] : $_ } @$v] : $v } keys %$s } }
 
 sub key { my $s = shift; return join ';', map { my $v = $s->{$_}; "$_=" . join ',', map { ref $_ ? '[' . join('.', @$_) . ']' : $_ } @$v } sort keys %$s }

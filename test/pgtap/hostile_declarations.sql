@@ -78,7 +78,7 @@ INSERT INTO statements (rel, pattern, sql) VALUES
 -- the verbs that all patterns have, and what empties a table
 INSERT INTO statements (rel, sql)
   SELECT rel, format(s, rel) FROM unnest('{large,kinds,source,target,nodes,hung,posts,follows}'::text[]) rel,
-    unnest(ARRAY['SELECT pattern_check(%L)', 'SELECT docpatterns._pattern_settle(rel, name, ROW(1)) FROM docpatterns._pattern_declarations(%L)', 'SELECT pattern_repair(rel, name) FROM docpatterns._pattern_declarations(%L)', 'TRUNCATE %s']) WITH ORDINALITY s (s, o) ORDER BY o, rel;
+    unnest(ARRAY['SELECT pattern_check(%L)', 'SELECT docpatterns._pattern_repair_row(rel, name, ROW(1)) FROM docpatterns._pattern_declarations(%L)', 'SELECT pattern_repair(rel, name) FROM docpatterns._pattern_declarations(%L)', 'TRUNCATE %s']) WITH ORDINALITY s (s, o) ORDER BY o, rel;
 
 -- a value for each option, drawn at random
 CREATE TABLE trials (rel text, pattern text, options bson, definition text);

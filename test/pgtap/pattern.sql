@@ -117,7 +117,7 @@ GRANT INSERT, UPDATE ON s.t TO dp_pattern_writer; GRANT SELECT (id) ON s.t TO dp
 INSERT INTO s.t VALUES (1, 'dp_pattern_reader', '{a: [1, 2, 3]}'), (2, 'somebody', '{a: [4, 5, 6]}');
 SET ROLE dp_pattern_reader;
 SELECT throws_ok(format('SELECT %s', call), '42501', NULL, 'not the owner: ' || call) FROM unnest(ARRAY['outlier_enable(''s.t'', ''b'', 1)', 'pattern_check(''s.t'')', 'pattern_repair(''s.t'')', 'pattern_alter(''s.t'', ''a'', ''{threshold: 2}'')',
-  'pattern_disable(''s.t'')', 'outlier_spill(''s.t'')', 'docpatterns._outlier_rejoin(''s.t'', ''a'', ROW(1))', 'docpatterns._pattern_settle(''s.t'', ''a'', ROW(1))']) call;
+  'pattern_disable(''s.t'')', 'outlier_spill(''s.t'')', 'docpatterns._outlier_rejoin(''s.t'', ''a'', ROW(1))', 'docpatterns._pattern_repair_row(''s.t'', ''a'', ROW(1))']) call;
 SELECT throws_ok('CALL pattern_build(''s.t'')', '42501', NULL, 'not the owner: pattern_build');
 SELECT is_empty('SELECT * FROM pattern_check()', 'a check of all tables is one of one''s own');
 SELECT is((SELECT string_agg(doc ->> 'a', '' ORDER BY id) FROM s.t_whole), '[1, 2, 3][4, 5, 6]', 'a reader reads the whole');

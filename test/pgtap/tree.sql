@@ -170,7 +170,7 @@ SELECT throws_ok($$INSERT INTO listing VALUES (3, '{_id: "d", c: ["b"]}')$$, '23
 SET docpatterns.maintain = off;
 INSERT INTO listing VALUES (10, '{_id: "r", c: ["s", "t"]}'), (11, '{_id: "s", c: ["u"]}'), (12, '{_id: "t"}'), (13, '{_id: "u"}');
 RESET docpatterns.maintain;
-SELECT ok(docpatterns._pattern_settle('listing', :'listing_name', ROW(k)), 'written: ' || k) FROM unnest('{10,11,12,13}'::int[]) k;
+SELECT ok(docpatterns._pattern_repair_row('listing', :'listing_name', ROW(k)), 'written: ' || k) FROM unnest('{10,11,12,13}'::int[]) k;
 SELECT is_empty($$SELECT * FROM pattern_check('listing')$$, 'all is true');
 SELECT is(doc -> 'p', p::bson_value, 'the parent of ' || id) FROM listing JOIN (VALUES (11, 'r'), (12, 'r'), (13, 's')) AS v (k, p) ON id = k ORDER BY id;
 CREATE TABLE leaves (id int PRIMARY KEY, doc bson);
@@ -178,9 +178,9 @@ SELECT tree_attach('leaves', 'listing', 'n', path => 'w') AS leaves_name \gset
 SET docpatterns.maintain = off;
 INSERT INTO leaves VALUES (1, '{n: "u"}'), (2, '{n: "nowhere"}'), (3, '{}'), (4, '{w: ".x."}');
 RESET docpatterns.maintain;
-SELECT is((SELECT array_agg(docpatterns._pattern_settle('leaves', :'leaves_name', ROW(k)) ORDER BY k) FROM unnest('{1,3,4}'::int[]) k), '{t,f,t}', 'what hangs on nodes');
+SELECT is((SELECT array_agg(docpatterns._pattern_repair_row('leaves', :'leaves_name', ROW(k)) ORDER BY k) FROM unnest('{1,3,4}'::int[]) k), '{t,f,t}', 'what hangs on nodes');
 SELECT results_eq('SELECT doc::text FROM leaves WHERE id <> 2 ORDER BY id', $$VALUES ('{"n": "u", "w": ".r.s.u"}'), ('{}'), ('{}')$$, 'has their path, or none');
-SELECT throws_ok(format('SELECT docpatterns._pattern_settle(%L, %L, ROW(2))', 'leaves', :'leaves_name'), '23503', NULL, 'a node that there is not');
+SELECT throws_ok(format('SELECT docpatterns._pattern_repair_row(%L, %L, ROW(2))', 'leaves', :'leaves_name'), '23503', NULL, 'a node that there is not');
 
 -- ids that cannot stand in a path
 CREATE TABLE ways (id int PRIMARY KEY, doc bson);

@@ -34,7 +34,7 @@ for ((kill = 1; kill <= kills || (hit == 0 && kill <= 5 * kills); kill++)); do
   [ "$crash_cut" = 0 ] || hit=$((hit + 1))
   cut=$((cut + crash_cut))
   echo "# kill $kill ($how) during $chore, $delay s after the first commit${again:+, and again $again s after the start}: $(($(load_told) - told)) commits were acknowledged, $crash_cut transactions cut off"
-  is "$(load_settle dp_crash)" '' "kill $kill: what was begun by $chore is brought to an end"
+  is "$(load_finish dp_crash)" '' "kill $kill: what was begun by $chore is brought to an end"
   is "$(load_wrong dp_crash)" '' "kill $kill: all is true"
   is "$(load_lost dp_crash)" '' "kill $kill: what was acknowledged is there"
   is "$(grep -h 'ERROR:  XX\|PANIC' "$DP_WORK"/errors."$load_turn".* | head -3)" '' "kill $kill: nobody met an internal error"

@@ -9,4 +9,4 @@ is "$(model | sed 's/^[0-9]* states: \(.*\), [0-9]* with a note.*/\1/')" '0 dead
 ok 'transactions that wait instead meet deadlocks' grep -q ': [1-9][0-9]* deadlocks' <<<"$(model waits)"
 ok 'rows go wrong if they are left to a holder that does not wait' grep -q ', [1-9][0-9]* ends' <<<"$(model always)"
 ok 'rows go wrong if notes of others are not looked for' grep -q ', [1-9][0-9]* ends' <<<"$(model blind)"
-ok 'rows go wrong if a note is settled by a source that another transaction is changing' grep -q ', [1-9][0-9]* ends' <<<"$(model reads)"
+ok 'rows go wrong if a note is processed by a source that another transaction is changing' grep -q ', [1-9][0-9]* ends' <<<"$(model reads)"

@@ -22,5 +22,5 @@ SELECT $size AS before \gset
 INSERT INTO more (doc) VALUES ('{_id: 1, g: 1}');
 SELECT count(*), $size - :before < 500000, (SELECT doc ->> 'n' FROM many) FROM docpatterns.notes;
 SQL
-)" '0|t|1' 'many notes are settled in little memory'
+)" '0|t|1' 'many notes are processed in little memory'
 stress_end

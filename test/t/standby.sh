@@ -41,7 +41,7 @@ load_start dp_standby pack
 port=$("$DP_CLUSTER" standby)
 sleep "$seconds"
 load_stop dp_standby
-load_settle dp_standby
+load_finish dp_standby
 caught_up
 
 # everything is there
@@ -79,7 +79,7 @@ echo "# killed during $chore: $(load_told) commits were acknowledged, $crash_cut
 ok 'much was written' [ "$(load_told)" -gt 20 ]
 is "$(there psql -XqAt -d postgres -c 'SELECT pg_is_in_recovery()')" f 'the standby is promoted'
 is "$(there load_lost dp_standby)" '' 'what was acknowledged is there'
-is "$(there load_settle dp_standby)" '' "what was begun by $chore is brought to an end"
+is "$(there load_finish dp_standby)" '' "what was begun by $chore is brought to an end"
 is "$(there load_wrong dp_standby)" '' 'all is true there, and indexes give the answers of tables'
 is "$(there psql -XqAt -d dp_standby_shapes -c "SELECT key FROM change_feed_read('orders', $position) WHERE key = 1000001" -c "COMMIT PREPARED 'over'" -c "SELECT key FROM change_feed_read('orders', $position) WHERE key = 1000001" 2>&1)" 1000001 'what was prepared is committed there, and read once from the position of before'
 is "$(there psql -XqAt -d dp_standby_shapes -c 'SELECT (SELECT count(*) FROM drafts), (SELECT count(*) FROM drafts_whole), (SELECT count(*) FROM drafts_history), (SELECT count(*) FROM drafts_feed), (SELECT count(*) FROM drafts_by_u)' \
@@ -89,10 +89,10 @@ is "$(there load_each dp_standby)$(there shapes_alive dp_standby_shapes | grep '
 PGPORT=$port load_start dp_standby move
 sleep 1
 there load_stop dp_standby
-is "$(there load_settle dp_standby; there load_wrong dp_standby; there load_lost dp_standby)" '' 'and leave all true'
+is "$(there load_finish dp_standby; there load_wrong dp_standby; there load_lost dp_standby)" '' 'and leave all true'
 
 # the old primary comes back by itself
 crash_start
-is "$(load_settle dp_standby; load_wrong dp_standby)" '' 'the old primary is true, too'
+is "$(load_finish dp_standby; load_wrong dp_standby)" '' 'the old primary is true, too'
 for gid in $(psql -XqAt -d postgres -c "SELECT gid FROM pg_prepared_xacts WHERE database = 'dp_standby_shapes'"); do psql -Xq -d dp_standby_shapes -c "ROLLBACK PREPARED '$gid'"; done
 load_drop dp_standby

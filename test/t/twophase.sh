@@ -69,7 +69,7 @@ for kill in $(seq "$kills"); do
     ask "$name" "SELECT '$one: $end' WHERE $([ $end = ROLLBACK ] || echo NOT) EXISTS (SELECT FROM done WHERE n = $number)"
   done >"$DP_WORK/ends"
   is "$(cat "$DP_WORK/ends")" '' "kill $kill: it is committed or rolled back"
-  is "$(load_settle dp_two; load_wrong dp_two)" '' "kill $kill: and all is true"
+  is "$(load_finish dp_two; load_wrong dp_two)" '' "kill $kill: and all is true"
 done
 ok 'transactions were prepared' [ $count -ge $((kills * 2)) ]
 
@@ -108,6 +108,6 @@ SELECT pattern_disable('heap', 'l') > 0;
 SELECT bson_array_length(doc, 'l') FROM heap WHERE _id IN (12, 39) ORDER BY _id;
 SQL
 )" $'0\n5|13\n5|39\nt\n1\n39' 'it is there when it is committed'
-is "$(ask derived "UPDATE heap SET doc = bson_set(doc, 'l', (SELECT bson_agg(j) FROM generate_series(1, 12) j)) WHERE _id = 12")$(load_settle dp_two; load_each dp_two; load_wrong dp_two)" '' 'and all goes on'
+is "$(ask derived "UPDATE heap SET doc = bson_set(doc, 'l', (SELECT bson_agg(j) FROM generate_series(1, 12) j)) WHERE _id = 12")$(load_finish dp_two; load_each dp_two; load_wrong dp_two)" '' 'and all goes on'
 forget
 load_drop dp_two

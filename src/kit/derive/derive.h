@@ -284,10 +284,10 @@ extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *ke
  * and recomputes it.  For pattern_build and pattern_repair.  Returns true if it was written; false
  * also if there is no such row.
  */
-extern bool dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key);
+extern bool dp_derive_repair_row(Oid target, DpDerivation *d, const DpKey *key);
 
 /* Recomputes a group's rows, because of a note (note.h). */
-extern void dp_derive_settle_group(DpDerivation *d, const DpValue *key);
+extern void dp_derive_recompute_group(DpDerivation *d, const DpValue *key);
 
 /*
  * Locks a group until the transaction ends.  RowExclusiveLock: the target row was not found.

@@ -359,7 +359,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 }
 
 void
-dp_derive_settle_group(DpDerivation *d, const DpValue *key)
+dp_derive_recompute_group(DpDerivation *d, const DpValue *key)
 {
 	DpDerive *run;
 	DpGroup *group;
@@ -374,7 +374,7 @@ dp_derive_settle_group(DpDerivation *d, const DpValue *key)
 }
 
 bool
-dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key)
+dp_derive_repair_row(Oid target, DpDerivation *d, const DpKey *key)
 {
 	List *derivations = d != NULL ? list_make1(d) : dp_derivations_of_target(target);
 	DpDerive *run;

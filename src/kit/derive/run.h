@@ -19,7 +19,7 @@ struct DpDerive
 	DpGroup **table;
 	DpGroup *few[16];       /* the table of most runs */
 	bool locked;            /* all its groups were locked before */
-	List *only;             /* dp_derive_settle(): the derivations to write */
+	List *only;             /* dp_derive_repair_row(): the derivations to write */
 	Oid source;             /* the statement's table, or InvalidOid */
 	struct DpDerive *outer; /* the batch whose writes caused this one */
 	bool check; /* nothing is written: no locks, and everything is read with the query's snapshot */

@@ -59,7 +59,7 @@ static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole);
-static bool method_settle(DpDecl *decl, const DpKey *key);
+static bool method_repair_row(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 
 static const DpOption options[] = {
@@ -83,7 +83,7 @@ DP_DEFINE_PATTERN(approximation) = { .name = "approximation",
 									 .keep = method_keep,
 									 .split = method_split,
 									 .drop_orphans = drop_orphans,
-									 .settle = method_settle };
+									 .repair_row = method_repair_row };
 
 /*
  * approximation_sync(rel, name) -> number of documents to which shards were added
@@ -375,7 +375,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 
 /* Adds a key's unlocked shards to its document. Inside SPI_connect(), as the owner. */
 static bool
-method_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpApproximation *a = dp_approximation(decl);
 

@@ -68,7 +68,7 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 	doc = dp_tuple_document(a->decl, tuple, desc);
 	if (doc == NULL)
 		return tuple;
-	packed = dp_attribute_settled(a->form, doc);
+	packed = dp_attribute_convert(a->form, doc);
 	if (a->form->is_unique)
 	{
 		DpKey key;
@@ -159,7 +159,7 @@ read_options(DpDecl *decl)
  * pattern_build: packs one row.
  */
 static bool
-attribute_settle(DpDecl *decl, const DpKey *key)
+attribute_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpAttribute *a = attribute_of(decl);
 	DpWriter *w;
@@ -177,7 +177,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
 			continue;
 		doc = dp_writer_document(w);
-		packed = doc == NULL ? NULL : dp_attribute_settled(a->form, doc);
+		packed = doc == NULL ? NULL : dp_attribute_convert(a->form, doc);
 		if (packed != NULL)
 		{
 			attribute_check_unique(a, packed, key);
@@ -305,7 +305,7 @@ static const DpViewMethods wide_view = { .label = "_wide",
 DP_DEFINE_PATTERN(attribute) = { .name = PATTERN,
 								 .views = "wide",
 								 .options = options,
-								 .settle = attribute_settle,
+								 .repair_row = attribute_repair_row,
 								 .view = &wide_view };
 
 /*

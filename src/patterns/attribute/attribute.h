@@ -137,7 +137,7 @@ extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct v
 extern int dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
 
 /* Returns the document in the form's layout, or NULL if it has it. */
-extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);
+extern struct varlena *dp_attribute_convert(const DpAttributeForm *form, struct varlena *doc);
 
 /*
  * Returns whether a document has a field to pack, and the name of the first one unless name is

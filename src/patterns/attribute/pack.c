@@ -917,7 +917,7 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 }
 
 struct varlena *
-dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc)
+dp_attribute_convert(const DpAttributeForm *form, struct varlena *doc)
 {
 	return form->wide ? dp_attribute_unpack(form, doc) : dp_attribute_pack(form, doc, NULL);
 }

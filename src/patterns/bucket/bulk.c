@@ -710,7 +710,7 @@ run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *bu
 			bucket_wait(bulk, group, buckets[i]);
 		return;
 	}
-	dp_bucket_settle(bulk->store, group, start, buckets, n);
+	dp_bucket_add_new(bulk->store, group, start, buckets, n);
 }
 
 /* The rows of a bucket wait like single ones. */

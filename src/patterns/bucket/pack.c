@@ -63,8 +63,8 @@ static int64 count_waiting(DpBucketStore *store, const DpBucketGroup *group, int
  * Put new measurements of one group and span where they belong.
  */
 void
-dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, const Datum *fresh,
-				 int nfresh)
+dp_bucket_add_new(DpBucketStore *store, const DpBucketGroup *group, int64 start, const Datum *fresh,
+				  int nfresh)
 {
 	DpBucketRel *rel = store->rel;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket merge",
@@ -423,7 +423,7 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 
 				MemoryContextSwitchTo(run_context);
 				fresh = PointerGetDatum(dp_bucket_builder_finish(builder));
-				dp_bucket_settle(store, &run, run_start, &fresh, 1);
+				dp_bucket_add_new(store, &run, run_start, &fresh, 1);
 				MemoryContextSwitchTo(old);
 				if (more && dp_bucket_group_same(rel, &run, &here) &&
 					(rel->time == NULL || (time >= run_start && time < run_end)))

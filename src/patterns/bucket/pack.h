@@ -17,8 +17,8 @@
  * Adds new measurements (buckets without a position yet) of one group and span to buckets of the
  * span, or to new ones. Skips locked buckets.
  */
-extern void dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
-							 const Datum *fresh, int nfresh);
+extern void dp_bucket_add_new(DpBucketStore *store, const DpBucketGroup *group, int64 start,
+							  const Datum *fresh, int nfresh);
 
 /* Pages: returns the next number of a group. Takes the group's lock. */
 extern int dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group);

@@ -283,7 +283,7 @@ follower_visit(void *arg, const DpValue *value)
 
 /* For pattern_build: creates walls for the followers of a post's author. */
 bool
-dp_fanout_settle(DpDecl *decl, const DpKey *key)
+dp_fanout_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpFanout *f = dp_fanout(decl);
 	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));

@@ -72,7 +72,7 @@ DP_DEFINE_PATTERN(fanout) = { .name = "fanout",
 							  .options = options,
 							  .word = dp_fanout_word,
 							  .derive = &methods,
-							  .settle = dp_fanout_settle,
+							  .repair_row = dp_fanout_repair_row,
 							  .changes = dp_fanout_follows_changed };
 
 /*

@@ -206,7 +206,7 @@ extern struct varlena *
 dp_fanout_compute(DpFanout *f, const DpValue *reader, List **merged, bool latest);
 
 /* DpPattern: corrects a row. */
-extern bool dp_fanout_settle(DpDecl *decl, const DpKey *key);
+extern bool dp_fanout_repair_row(DpDecl *decl, const DpKey *key);
 
 /* follow.c */
 

@@ -544,7 +544,7 @@ dp_kv_count_prepare(DpKvCall *call)
 }
 
 void
-dp_kv_count_settle(DpKvCall *call)
+dp_kv_count_divide(DpKvCall *call)
 {
 	Datum score = dp_kv_lowest();
 	Datum member = dp_kv_lowest();

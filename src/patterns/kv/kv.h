@@ -267,7 +267,7 @@ extern void dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, D
  * too large.
  */
 extern void dp_kv_count_prepare(DpKvCall *call);
-extern void dp_kv_count_settle(DpKvCall *call);
+extern void dp_kv_count_divide(DpKvCall *call);
 
 /*
  * Return the number of members before (score, member), the number of all members, and the nth

@@ -192,7 +192,7 @@ statement_begins(DpDecl *decl, Leaderboard *b)
 	call.keeper = decl->target;
 	dp_kv_count_prepare(&call);
 	if (call.wants_exclusive && dp_kv_key_write(&call, KV_SCORES, false))
-		dp_kv_count_settle(&call);
+		dp_kv_count_divide(&call);
 	dp_kv_end(&call);
 }
 

@@ -289,7 +289,7 @@ dp_kv_zadd(PG_FUNCTION_ARGS)
 	dp_kv_count_prepare(&call);
 	if (dp_kv_key_write(&call, KV_SCORES, (flags & KV_ADD_XX) == 0))
 	{
-		dp_kv_count_settle(&call);
+		dp_kv_count_divide(&call);
 		for (i = 0; i < n; i++)
 		{
 			DpValue score = dp_value_of_varlena(pairs[i].score);
@@ -329,7 +329,7 @@ dp_kv_zincrby(PG_FUNCTION_ARGS)
 	dp_kv_count_prepare(&call);
 	if (dp_kv_key_write(&call, KV_SCORES, (flags & KV_ADD_XX) == 0))
 	{
-		dp_kv_count_settle(&call);
+		dp_kv_count_divide(&call);
 		(void) dp_kv_zset_add(&call, pairs[0].member, &score, flags | KV_ADD_INCR, &result,
 							  &changed);
 	}

@@ -3,7 +3,7 @@
  *		Brings a document with the outlier pattern into its right form.
  *
  * Has the options of a declaration, reads and writes rows, and
- * dp_outlier_settle(), which corrects a row from any state.  outlier.c decides
+ * dp_outlier_correct(), which corrects a row from any state.  outlier.c decides
  * which rows to correct.
  */
 #include "postgres.h"
@@ -196,7 +196,7 @@ dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool flag, int64 count)
 
 /* Returns the rest of the document with these numbers of kept and stored elements. */
 static struct varlena *
-arrange_settled(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
+arrange_counted(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
 {
 	struct varlena *arranged;
 
@@ -219,7 +219,7 @@ arrange_settled(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stor
 
 /* Corrects one row from its stored state alone. */
 bool
-dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
+dp_outlier_correct(DpOutlier *o, const DpKey *key, bool spill_deferred)
 {
 	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
@@ -301,14 +301,14 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 		}
 		stored = dp_outlier_stored(o, key, true);
 	}
-	arranged = arrange_settled(o, doc, &kept, stored, has_extras);
+	arranged = arrange_counted(o, doc, &kept, stored, has_extras);
 	dp_outlier_write(o, key, doc, arranged);
 	return moved || !dp_same_bytes(arranged, doc);
 }
 
 /* Corrects every flagged row. */
 int64
-dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
+dp_outlier_correct_flagged(DpOutlier *o, bool spill_deferred)
 {
 	SPIPlanPtr plan =
 		dp_statement(o->decl,
@@ -333,7 +333,7 @@ dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 
 			key.values[j] = SPI_getbinval(table->vals[i], table->tupdesc, j + 1, &isnull);
 		}
-		if (dp_outlier_settle(o, &key, spill_deferred))
+		if (dp_outlier_correct(o, &key, spill_deferred))
 			written++;
 	}
 	return written;

@@ -49,7 +49,7 @@ static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole);
-static bool method_settle(DpDecl *decl, const DpKey *key);
+static bool method_repair_row(DpDecl *decl, const DpKey *key);
 static void method_drop_orphans(DpDecl *decl);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
@@ -84,7 +84,7 @@ DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 							   .keep = method_keep,
 							   .split = method_split,
 							   .drop_orphans = method_drop_orphans,
-							   .settle = method_settle };
+							   .repair_row = method_repair_row };
 
 /*
  * outlier_push(rel, key, VARIADIC values) -> number of values added
@@ -154,7 +154,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 			write_as_user(o, &key, shorter, true);
 		}
 		if (removed + from_store > 0)
-			dp_outlier_settle(o, &key, false);
+			dp_outlier_correct(o, &key, false);
 		removed += from_store;
 	}
 	else if (removed > 0 &&
@@ -421,7 +421,7 @@ dp_outlier_spill(PG_FUNCTION_ARGS)
 	dp_require_owner(o->decl->target);
 	dp_owner_begin(o->decl->owner, &self);
 	SPI_connect();
-	moved = dp_outlier_settle_flagged(o, true);
+	moved = dp_outlier_correct_flagged(o, true);
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_INT64(moved);
@@ -490,7 +490,7 @@ dp_outlier_rechunk(PG_FUNCTION_ARGS)
 			dp_outlier_drop(o, &key);
 			dp_outlier_append(o, &key, all.v, all.n);
 		}
-		changed = dp_outlier_settle(o, &key, false) || changed;
+		changed = dp_outlier_correct(o, &key, false) || changed;
 	}
 	else
 		dp_outlier_drop(o, &key);
@@ -780,9 +780,9 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 
 /* Corrects a row. Returns whether it was written. */
 static bool
-method_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
-	return dp_outlier_settle(dp_outlier(decl), key, false);
+	return dp_outlier_correct(dp_outlier(decl), key, false);
 }
 
 static void

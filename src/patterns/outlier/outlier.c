@@ -199,7 +199,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 
 	SPI_connect();
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		dp_outlier_settle_flagged(o, false);
+		dp_outlier_correct_flagged(o, false);
 	foreach(lc, dp_collected(relid, &collected_links))
 	{
 		DpValue link = dp_value_of_varlena(lfirst(lc));
@@ -223,7 +223,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		}
 		/* the collection's primary key does not cover elements in documents */
 		twins = twins_in(o, &key);
-		dp_outlier_settle(o, &key, false);
+		dp_outlier_correct(o, &key, false);
 		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -414,7 +414,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 		if (dp_moves_stay(o->decl, &key) != NULL)
 			return;
 		SPI_connect();
-		dp_outlier_settle(o, &key, false);
+		dp_outlier_correct(o, &key, false);
 		SPI_finish();
 		return;
 	}
@@ -477,7 +477,7 @@ outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, con
 	if (before != NULL && field_unchanged(o, after, doc) && array_grown(o, before, after))
 		append_rest(o, key, doc);
 	else
-		dp_outlier_settle(o, key, false);
+		dp_outlier_correct(o, key, false);
 	SPI_finish();
 }
 
@@ -498,7 +498,7 @@ dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
 	}
 	if (grown && !is_null)
 		append_rest(o, key, doc);
-	dp_outlier_settle(o, key, false);
+	dp_outlier_correct(o, key, false);
 }
 
 /* Moves elements added after the kept part of an outlier to the logical end. */

@@ -115,10 +115,10 @@ dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool has_extras, int64 count)
  * Corrects one row from any state. Returns whether it was written. The caller is inside
  * SPI_connect().
  */
-extern bool dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred);
+extern bool dp_outlier_correct(DpOutlier *o, const DpKey *key, bool spill_deferred);
 
 /* Corrects all flagged rows. Returns how many were written. */
-extern int64 dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred);
+extern int64 dp_outlier_correct_flagged(DpOutlier *o, bool spill_deferred);
 
 /* Returns the whole document. Reads the store with the caller's snapshot or the latest state. */
 extern struct varlena *

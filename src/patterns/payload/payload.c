@@ -262,7 +262,7 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 }
 
 static bool
-methods_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpPayload *p = payload_of(decl);
 	DpWriter *w;
@@ -281,10 +281,10 @@ methods_settle(DpDecl *decl, const DpKey *key)
 		doc = dp_writer_document(w);
 		if (doc != NULL)
 		{
-			struct varlena *settled = pack(p, extract(p, doc, key, ERRCODE_DATA_CORRUPTED));
+			struct varlena *converted = pack(p, extract(p, doc, key, ERRCODE_DATA_CORRUPTED));
 
-			if (settled != doc)
-				written = dp_writer_update(w, settled) == DP_WRITE_DONE;
+			if (converted != doc)
+				written = dp_writer_update(w, converted) == DP_WRITE_DONE;
 		}
 		break;
 	}
@@ -310,7 +310,7 @@ DP_DEFINE_PATTERN(payload) = { .name = PATTERN,
 							   .is_split = methods_is_split,
 							   .whole = methods_whole,
 							   .keep = methods_keep,
-							   .settle = methods_settle,
+							   .repair_row = method_repair_row,
 							   .split = methods_split };
 
 /*

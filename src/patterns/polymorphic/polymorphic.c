@@ -73,8 +73,8 @@ static void report_schema(const char *path, const char *rule, const char *expect
 static void note_error(const char *variant, const char *part, const char *path, const char *rule,
 					   const char *expected, const char *found, void *arg);
 static char *shown_value(const DpValue *value);
-static bool poly_settle(DpDecl *decl, const DpKey *key);
-static bool variant_settle(DpDecl *decl, const DpKey *key);
+static bool poly_repair_row(DpDecl *decl, const DpKey *key);
+static bool variant_repair_row(DpDecl *decl, const DpKey *key);
 static void poly_refuse(DpPoly *p, const DpValue *doc) pg_attribute_noreturn();
 static const DpPolyVariant *poly_variant(DpPoly *p, const DpValue *value);
 
@@ -97,14 +97,15 @@ static const DpOption variant_options[] = {
 	{ NULL }
 };
 
-DP_DEFINE_PATTERN(polymorphic) = {
-	.name = "polymorphic", .views = "common", .options = polymorphic_options, .settle = poly_settle
-};
+DP_DEFINE_PATTERN(polymorphic) = { .name = "polymorphic",
+								   .views = "common",
+								   .options = polymorphic_options,
+								   .repair_row = poly_repair_row };
 
 DP_DEFINE_PATTERN(polymorphic_variant) = { .name = "polymorphic_variant",
 										   .creator = "polymorphic_variant",
 										   .options = variant_options,
-										   .settle = variant_settle };
+										   .repair_row = variant_repair_row };
 
 /*
  * polymorphic_trigger(): the trigger of the pattern.
@@ -662,7 +663,7 @@ shown_value(const DpValue *value)
  * refused.  Called inside SPI_connect().
  */
 static bool
-poly_settle(DpDecl *decl, const DpKey *key)
+poly_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpPoly *p = dp_poly(decl);
 	struct varlena *doc;
@@ -685,7 +686,8 @@ poly_settle(DpDecl *decl, const DpKey *key)
 
 /* DpPattern: for a variant validates the document with all variants. */
 static bool
-variant_settle(DpDecl *decl, const DpKey *key)
+variant_repair_row(DpDecl *decl, const DpKey *key)
 {
-	return poly_settle(dp_decl_find(decl->target, "polymorphic", dp_decl_text(decl, "of")), key);
+	return poly_repair_row(dp_decl_find(decl->target, "polymorphic", dp_decl_text(decl, "of")),
+						   key);
 }

@@ -829,7 +829,7 @@ dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTupleMode mode,
 }
 
 bool
-dp_preallocated_settle(DpPreallocated *p, const DpKey *key)
+dp_preallocated_repair_row(DpPreallocated *p, const DpKey *key)
 {
 	bool written = false;
 

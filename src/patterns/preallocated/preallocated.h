@@ -90,7 +90,7 @@ extern bool dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTuple
 								  DpPreallocatedChange change, void *arg);
 
 /* Gives a document the shape: taken cells become claims. Returns whether it was written. */
-extern bool dp_preallocated_settle(DpPreallocated *p, const DpKey *key);
+extern bool dp_preallocated_repair_row(DpPreallocated *p, const DpKey *key);
 
 /* claims.c: the table of claims.  All are called inside SPI_connect(). */
 

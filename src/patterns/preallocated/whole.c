@@ -42,7 +42,7 @@ static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 									struct varlena *new_whole);
-static bool methods_settle(DpDecl *decl, const DpKey *key);
+static bool method_repair_row(DpDecl *decl, const DpKey *key);
 
 /*
  * _preallocated_wrong(options, doc) -> text: an error in a document, or NULL
@@ -316,9 +316,9 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 
 /* Gives one document the shape. */
 static bool
-methods_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
-	return dp_preallocated_settle(dp_preallocated(decl), key);
+	return dp_preallocated_repair_row(dp_preallocated(decl), key);
 }
 
 /* Returns true: claims are in a table, or in the document, where they may have expired. */
@@ -354,4 +354,4 @@ DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
 									.keep = methods_keep,
 									.split = methods_split,
 									.drop_orphans = dp_claims_drop_orphans,
-									.settle = methods_settle };
+									.repair_row = method_repair_row };

@@ -32,7 +32,7 @@
 static DpQueryTable *query_table_argument(FunctionCallInfo fcinfo);
 static DpQueryTable *query_table_of(Oid table);
 static Datum read_argument(const DpQueryColumn *column, Datum value, Oid type);
-static bool query_table_settle(DpDecl *decl, const DpKey *key);
+static bool query_table_repair_row(DpDecl *decl, const DpKey *key);
 
 /* The query table that the first two arguments, a table and a name, mean. */
 static DpQueryTable *
@@ -223,16 +223,16 @@ dp_query_table_sweep(PG_FUNCTION_ARGS)
 
 /* One row of the source: its row in the table, or its partition. */
 static bool
-query_table_settle(DpDecl *decl, const DpKey *key)
+query_table_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpQueryTable *q = dp_query_table_present(decl);
 	DpWriter *w = dp_query_writer(q);
 	bool written;
 
 	if (q->limit == 0)
-		written = dp_query_settle(q, w, key->values);
+		written = dp_query_repair_row(q, w, key->values);
 	else
-		written = dp_query_settle_partition(q, w, key->values) > 0;
+		written = dp_query_repair_partition(q, w, key->values) > 0;
 	(void) dp_writer_close(w);
 	return written;
 }
@@ -252,7 +252,7 @@ static const DpOption options[] = {
 DP_DEFINE_PATTERN(query_table) = { .name = "query_table",
 								   .creator = "query_table_create",
 								   .options = options,
-								   .settle = query_table_settle,
+								   .repair_row = query_table_repair_row,
 								   .changes = dp_query_table_changed };
 
 /* ---------------------------------------------------------------- reading */

@@ -81,11 +81,11 @@ static void follow_take(Follow *f, const DpChange *change, bool take_come);
 static void follow_write(Follow *f);
 static void follow_postpone(Follow *f);
 static void postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key);
-static bool postponed_settle(Oid source);
+static bool postponed_process(Oid source);
 static void postponed_write(DpQueryTable *q, List *rows);
 static void follow_now(Follow *f);
 static void
-rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
+rows_process(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
 static int rows_sort(DpQueryTable *q, Rows *rows);
 static bool rows_repeat(DpQueryTable *q, const Rows *rows);
 static bool rows_meet(DpQueryTable *q, const Rows *a, const Rows *b);
@@ -159,7 +159,7 @@ dp_query_table_changed(DpChanges *changes)
 	{
 		foreach(lc, tables)
 			disturbed = list_delete_oid(disturbed, ((DpQueryTable *) lfirst(lc))->table);
-		if (!postponed_settle(source))
+		if (!postponed_process(source))
 			break;
 	}
 	list_free(tables);
@@ -402,7 +402,7 @@ postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key)
  * All rows that have been postponed, by what the source has now.  Returns false if there are none.
  */
 static bool
-postponed_settle(Oid source)
+postponed_process(Oid source)
 {
 	List *list = NIL;
 	List *others = NIL;
@@ -477,7 +477,7 @@ postponed_write(DpQueryTable *q, List *rows)
 			rows_add(&then, &p->image);
 		keys[n++] = p->key;
 	}
-	rows_settle(q, w, &then, keys, n);
+	rows_process(q, w, &then, keys, n);
 	(void) dp_writer_close(w);
 	if (then.images != NULL)
 		pfree(then.images);
@@ -508,7 +508,7 @@ follow_now(Follow *f)
 			keys[n++] = key;
 		}
 	}
-	rows_settle(f->q, f->w, &f->removed, keys, n);
+	rows_process(f->q, f->w, &f->removed, keys, n);
 }
 
 /*
@@ -517,7 +517,7 @@ follow_now(Follow *f)
  * in the order of keys.
  */
 static void
-rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
+rows_process(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
 {
 	MemoryContext context =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns rows", ALLOCSET_DEFAULT_SIZES);

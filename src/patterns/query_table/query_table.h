@@ -132,7 +132,7 @@ extern bool dp_query_put(const DpQueryTable *q, DpWriter *w, const DpQueryImage 
  * Puts the image of a row of the source as it is now.  Locks that row first (FOR SHARE), so no
  * other transaction does the same until this one ends.  Returns whether anything was written.
  */
-extern bool dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key);
+extern bool dp_query_repair_row(DpQueryTable *q, DpWriter *w, const Datum *key);
 
 /*
  * The image of a row of the source as it is now, which this transaction has written; false if there
@@ -153,7 +153,7 @@ extern int64 dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage
 extern int64 dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /* Does the same for the partition of a row of the source, which is not locked. */
-extern int64 dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key);
+extern int64 dp_query_repair_partition(DpQueryTable *q, DpWriter *w, const Datum *key);
 
 /* Deletes all rows that do not follow from the source. Returns the number of rows written. */
 extern int64 dp_query_sweep(DpQueryTable *q);

@@ -47,7 +47,7 @@ partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext
 static SPIPlanPtr partition_plan(DpQueryTable *q, bool top);
 static void column_sql(StringInfo sql, const DpQueryTable *q, const DpQueryColumn *column);
 static bool query_find(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
-static bool query_settle_gone(DpQueryTable *q, DpWriter *w, const DpQueryImage *older);
+static bool query_remove_stale(DpQueryTable *q, DpWriter *w, const DpQueryImage *older);
 
 DpWriter *
 dp_query_writer(const DpQueryTable *q)
@@ -151,7 +151,7 @@ dp_query_source_image(DpQueryTable *q, const Datum *key, DpQueryImage *image)
 }
 
 bool
-dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key)
+dp_query_repair_row(DpQueryTable *q, DpWriter *w, const Datum *key)
 {
 	DpQueryImage image;
 
@@ -165,7 +165,7 @@ dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key)
  * first (FOR SHARE). Returns whether anything was written.
  */
 static bool
-query_settle_gone(DpQueryTable *q, DpWriter *w, const DpQueryImage *older)
+query_remove_stale(DpQueryTable *q, DpWriter *w, const DpQueryImage *older)
 {
 	Datum key[INDEX_MAX_KEYS];
 	DpQueryImage image;
@@ -258,7 +258,7 @@ dp_query_sweep(DpQueryTable *q)
 			image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &image);
 			if (q->limit > 0)
 				written += dp_query_partition(q, w, &image);
-			else if (query_settle_gone(q, w, &image))
+			else if (query_remove_stale(q, w, &image))
 				written++;
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(row);
@@ -389,7 +389,7 @@ clustering_compare(DpQueryTable *q, const DpQueryImage *a, const DpQueryImage *b
  * The partition of a row of the source, as it is now.
  */
 int64
-dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key)
+dp_query_repair_partition(DpQueryTable *q, DpWriter *w, const Datum *key)
 {
 	DpQueryImage image;
 

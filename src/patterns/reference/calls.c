@@ -36,9 +36,9 @@ typedef struct FieldCache
 
 static void field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field);
 static void refresh_lock(const DpRefPart *parts, int nparts);
-static bool reference_settle(DpDecl *decl, const DpKey *key);
-static void reference_settle_note(DpDecl *decl, const DpValue *id);
-static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
+static bool reference_repair_row(DpDecl *decl, const DpKey *key);
+static void reference_process_note(DpDecl *decl, const DpValue *id);
+static bool repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
@@ -66,8 +66,8 @@ DP_DEFINE_PATTERN(reference) = {
 	.adopt_hint =
 		"Write what shall stay into the source, or leave the field out of the option live.",
 	.options = options,
-	.settle = reference_settle,
-	.settle_note = reference_settle_note,
+	.repair_row = reference_repair_row,
+	.process_note = reference_process_note,
 	.companion = &companion
 };
 
@@ -356,7 +356,7 @@ dp_reference_forget_missing(PG_FUNCTION_ARGS)
  * no transaction waits for the row while it waits for its source.
  */
 static bool
-reference_settle(DpDecl *decl, const DpKey *key)
+reference_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpReference *ref = dp_reference(decl);
 	DpLookup *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
@@ -376,7 +376,7 @@ reference_settle(DpDecl *decl, const DpKey *key)
 		dp_writer_refresh(w);
 		incomplete = false;
 		if (dp_writer_find(w, primary, key->values) && dp_writer_document(w) != NULL)
-			written = settle_row(ref, w, run, &incomplete);
+			written = repair_copies(ref, w, run, &incomplete);
 		dp_writer_close(w);
 
 		/* sources that were not known yet, in the order of their keys */
@@ -406,7 +406,7 @@ reference_settle(DpDecl *decl, const DpKey *key)
  * stays, because its changes are not known.
  */
 static void
-reference_settle_note(DpDecl *decl, const DpValue *id)
+reference_process_note(DpDecl *decl, const DpValue *id)
 {
 	DpReference *ref = dp_reference(decl);
 	DpRefPart *parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(decl->target)));
@@ -460,7 +460,7 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
  * Write the current row, unless a source is not known yet or the row has changed: then *incomplete.
  */
 static bool
-settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete)
+repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete)
 {
 	struct varlena *doc = dp_writer_document(w);
 	DpRefSites sites;

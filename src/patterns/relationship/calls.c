@@ -15,7 +15,7 @@
 #include "kit/sql/run.h"
 #include "patterns/relationship/relationship.h"
 
-static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
+static bool relationship_repair_row(DpDecl *decl, const DpKey *key);
 
 static const DpOption options[] = {
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, pair) },
@@ -32,17 +32,17 @@ static const DpOption options[] = {
 
 DP_DEFINE_PATTERN(relationship) = { .name = "relationship",
 									.options = options,
-									.settle = relationship_settle_row,
-									.settle_note = dp_relationship_settle_note };
+									.repair_row = relationship_repair_row,
+									.process_note = dp_relationship_process_note };
 
 /*
- * _relationship_settle(rel, name, side, key, only_missing) -> number of rows written: makes the
- * rows to which a row of that side refers refer to it, or with only_missing removes its references
- * to missing rows; as the owner
+ * _relationship_repair_references(rel, name, side, key, only_missing) -> number of rows written:
+ * makes the rows to which a row of that side refers refer to it, or with only_missing removes its
+ * references to missing rows; as the owner
  */
-DP_FUNCTION(dp_relationship_settle);
+DP_FUNCTION(dp_relationship_repair_references);
 Datum
-dp_relationship_settle(PG_FUNCTION_ARGS)
+dp_relationship_repair_references(PG_FUNCTION_ARGS)
 {
 	DpDecl *decl;
 	DpRelationship *r;
@@ -101,7 +101,7 @@ dp_relationship_settle(PG_FUNCTION_ARGS)
 
 /* Makes the rows to which a row refers refer to it. Called inside SPI_connect(), as the owner. */
 static bool
-relationship_settle_row(DpDecl *decl, const DpKey *key)
+relationship_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpRelationship *r = dp_relationship(decl);
 	struct varlena *value = dp_key_to_value(decl, key);

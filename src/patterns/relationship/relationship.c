@@ -658,7 +658,7 @@ row_lock(DpRelationshipSide *s, const DpValue *id, LockTupleMode mode)
  * was deleted, its deletion did not see the edge.
  */
 void
-dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
+dp_relationship_process_note(DpDecl *decl, const DpValue *note)
 {
 	DpRelationship *r = dp_relationship(decl);
 	DpRelationshipEdge edge = { 0 };

@@ -75,7 +75,7 @@ dp_relationship_edge(DpRelationshipEdge **edges, int *n, int *cap, const DpRelat
  */
 extern void dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool build);
 
-/* DpPattern: settle_note. */
-extern void dp_relationship_settle_note(DpDecl *decl, const DpValue *note);
+/* DpPattern: process_note. */
+extern void dp_relationship_process_note(DpDecl *decl, const DpValue *note);
 
 #endif /* DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H */

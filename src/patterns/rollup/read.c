@@ -363,7 +363,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /* Corrects the groups of a row of the source, for pattern_build. */
 bool
-dp_rollup_settle(DpDecl *decl, const DpKey *key)
+dp_rollup_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpRollup *r = dp_rollup(decl);
 	DpDerive *run = dp_derive_begin();

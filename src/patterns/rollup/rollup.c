@@ -55,7 +55,7 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 DP_DEFINE_PATTERN(rollup) = { .name = "rollup",
 							  .options = options,
 							  .derive = &methods,
-							  .settle = dp_rollup_settle,
+							  .repair_row = dp_rollup_repair_row,
 							  .changes = dp_rollup_tree_changed };
 
 /*

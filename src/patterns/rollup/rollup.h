@@ -150,7 +150,7 @@ extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, 
 							DpSourceVisit visit, void *arg);
 
 /* DpPattern: corrects a row. */
-extern bool dp_rollup_settle(DpDecl *decl, const DpKey *key);
+extern bool dp_rollup_repair_row(DpDecl *decl, const DpKey *key);
 
 /* tree.c */
 

@@ -29,7 +29,7 @@
 
 static struct varlena *read_document(DpSchemaVersioning *s, const DpKey *key, bool lock);
 static bool upgrade_document(DpSchemaVersioning *s, struct varlena **doc);
-static bool methods_settle(DpDecl *decl, const DpKey *key);
+static bool method_repair_row(DpDecl *decl, const DpKey *key);
 static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step);
 static Oid runs_owner(void);
 
@@ -113,7 +113,7 @@ upgrade_document(DpSchemaVersioning *s, struct varlena **doc)
 
 /* For pattern_build(): returns whether a document is older than if it were written now. */
 static bool
-methods_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpSchemaVersioning *s = dp_schema_versioning(decl);
 	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_ORDINARY, NULL);
@@ -151,7 +151,7 @@ static const DpOption options[] = {
 
 DP_DEFINE_PATTERN(schema_versioning) = { .name = DP_SCHEMA_VERSIONING,
 										 .options = options,
-										 .settle = methods_settle,
+										 .repair_row = method_repair_row,
 										 .view = &dp_schema_versioning_view,
 										 .depend = dp_schema_versioning_depend };
 

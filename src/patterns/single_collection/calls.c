@@ -344,7 +344,7 @@ dp_single_collection_forget_missing(PG_FUNCTION_ARGS)
 
 /* Adds a document to its own relations.  Called inside SPI_connect(), as the owner. */
 static bool
-single_settle(DpDecl *decl, const DpKey *key)
+single_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpSingle *s = dp_single(decl);
 	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, 0, NULL);
@@ -395,6 +395,7 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-DP_DEFINE_PATTERN(single_collection) = {
-	.name = "single_collection", .options = options, .word = dp_single_word, .settle = single_settle
-};
+DP_DEFINE_PATTERN(single_collection) = { .name = "single_collection",
+										 .options = options,
+										 .word = dp_single_word,
+										 .repair_row = single_repair_row };

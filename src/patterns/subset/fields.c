@@ -75,7 +75,7 @@ static struct varlena *cold_extract(const Cold *c, struct varlena *doc, struct v
 static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varlena *cold);
 static bool place_taken(const Cold *c, struct varlena *doc, const DpPath *path);
 static void cold_prune(Cold *c, struct varlena *doc, const DpKey *key);
-static bool cold_settle(Cold *c, const DpKey *key);
+static bool cold_repair_row(Cold *c, const DpKey *key);
 static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
 static void row_write(Cold *c, const DpKey *key, struct varlena *doc);
 static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
@@ -272,13 +272,13 @@ cold_after(Cold *c, TriggerData *trigdata)
 		else
 		{
 			side_put(c, &key, cold);
-			(void) cold_settle(c, &key);
+			(void) cold_repair_row(c, &key);
 		}
 	}
 	else
 	{
 		if (cold_present(c, doc))
-			(void) cold_settle(c, &key);
+			(void) cold_repair_row(c, &key);
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 			cold_prune(c, doc, &key);
 	}
@@ -318,7 +318,7 @@ cold_statement(Cold *c, TriggerData *trigdata)
 			continue;
 		if (taken != NULL && !(move->flags & MOVED_WHOLE))
 			side_put(c, &move->to, taken);
-		(void) cold_settle(c, &move->to);
+		(void) cold_repair_row(c, &move->to);
 		if (move->flags & MOVED_WRITTEN)
 		{
 			bool is_null;
@@ -482,7 +482,7 @@ cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
  * SPI_connect().
  */
 static bool
-cold_settle(Cold *c, const DpKey *key)
+cold_repair_row(Cold *c, const DpKey *key)
 {
 	bool is_null;
 	struct varlena *doc = row_lock(c, key, &is_null);
@@ -666,9 +666,9 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 }
 
 static bool
-methods_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
-	return cold_settle(cold_of(decl), key);
+	return cold_repair_row(cold_of(decl), key);
 }
 
 static List *
@@ -694,7 +694,7 @@ DP_DEFINE_PATTERN(subset_fields) = { .name = PATTERN,
 									 .whole = methods_whole,
 									 .keep = methods_keep,
 									 .split = methods_split,
-									 .settle = methods_settle };
+									 .repair_row = method_repair_row };
 
 /* The declaration that a function is called for, its table locked as by a writer. */
 static Cold *

@@ -49,7 +49,7 @@ typedef struct Probing
 
 static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
-static void attach_settle(DpTree *attached, DpTreeStatement *s);
+static void attach_write(DpTree *attached, DpTreeStatement *s);
 static void attach_truncate(DpTree *attached);
 static DpTree *attached_of_pair(const char *pair, Oid relid);
 static List *attached_to(DpTree *tree);
@@ -92,7 +92,7 @@ dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 
 		if (statement != NULL)
 		{
-			attach_settle(attached, statement);
+			attach_write(attached, statement);
 			dp_tree_statement_free(statement);
 		}
 	}
@@ -201,7 +201,7 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
  * and writes the documents' forms.
  */
 static void
-attach_settle(DpTree *attached, DpTreeStatement *s)
+attach_write(DpTree *attached, DpTreeStatement *s)
 {
 	DpTree *tree = dp_tree_of_attached(attached);
 	DpWriter *nodes = dp_tree_writer(tree);
@@ -489,7 +489,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
  * locked the node the note stays: its changes are not known.
  */
 void
-dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
+dp_tree_attach_process_note(DpDecl *decl, const DpValue *id)
 {
 	DpTree *attached = dp_tree(decl);
 	DpTree *tree = dp_tree_of_attached(attached);

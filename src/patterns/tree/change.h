@@ -201,7 +201,7 @@ extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpVal
 								DpTreeDelete rule, const DpValue *chain, int n);
 extern void dp_tree_follow_end(DpTreeFollow **follow);
 
-/* DpPattern: settle_note of attached documents; the value is the node's id. */
-extern void dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id);
+/* DpPattern: process_note of attached documents; the value is the node's id. */
+extern void dp_tree_attach_process_note(DpDecl *decl, const DpValue *id);
 
 #endif /* DP_PATTERNS_TREE_CHANGE_H */

@@ -68,7 +68,7 @@ static bool leads_to(const DpPath *path, const DpPath *inner);
 static void complain(ReturnSetInfo *set, struct varlena *key, const char *what,
 					 const char *expected, char *found);
 
-static bool method_settle(DpDecl *decl, const DpKey *key);
+static bool method_repair_row(DpDecl *decl, const DpKey *key);
 
 static const DpOption options[] = {
 	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED,
@@ -88,7 +88,7 @@ DP_DEFINE_PATTERN(versioning) = { .name = "versioning",
 								  .keeps_originals = true,
 								  .views = "history gone",
 								  .options = options,
-								  .settle = method_settle,
+								  .repair_row = method_repair_row,
 								  .partition = dp_versioning_partition };
 
 /* ---------------------------------------------------------------- statements */
@@ -774,7 +774,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
  * readable; and missing numbers are filled with revisions of unknown documents.
  */
 static bool
-method_settle(DpDecl *decl, const DpKey *key)
+method_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpVersioning *v = dp_versioning(decl);
 	struct varlena *live;

@@ -1,5 +1,5 @@
 /*
- * settle.c
+ * repair.c
  *		Corrects single nodes: for tables with rows older than the declaration, and
  *		for repairs; and finds errors in them.
  */
@@ -16,9 +16,9 @@
 #include "kit/registry.h"
 #include "patterns/tree/change.h"
 
-static bool settle_node(DpDecl *decl, const DpKey *key);
-static bool settle_attached(DpDecl *decl, const DpKey *key);
-static bool settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
+static bool repair_node(DpDecl *decl, const DpKey *key);
+static bool repair_attached(DpDecl *decl, const DpKey *key);
+static bool repair_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
 static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
 
 static const DpOption tree_options[] = {
@@ -75,7 +75,7 @@ DP_DEFINE_PATTERN(tree) = {
 		"If another form than the parent is the one written by hand, end the pattern and declare it with that one as the argument truth, as in truth => 'ancestors'.",
 	.options = tree_options,
 	.word = dp_tree_word,
-	.settle = settle_node,
+	.repair_row = repair_node,
 	.hierarchy = dp_tree_hierarchy
 };
 DP_DEFINE_PATTERN(tree_attach) = {
@@ -86,8 +86,8 @@ DP_DEFINE_PATTERN(tree_attach) = {
 		"If another form than the parent is the one written by hand, end the pattern and declare it without the others.",
 	.options = attached_options,
 	.word = dp_tree_word,
-	.settle = settle_attached,
-	.settle_note = dp_tree_attach_settle_note
+	.repair_row = repair_attached,
+	.process_note = dp_tree_attach_process_note
 };
 
 /*
@@ -95,7 +95,7 @@ DP_DEFINE_PATTERN(tree_attach) = {
  * FOREIGN_KEY_VIOLATION if they do not lead to a root.
  */
 static bool
-settle_node(DpDecl *decl, const DpKey *key)
+repair_node(DpDecl *decl, const DpKey *key)
 {
 	DpTree *tree = dp_tree(decl);
 	DpWriter *w;
@@ -118,7 +118,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 			break;
 		dp_tree_check_id(tree, doc, &id);
 		dp_writer_refresh(w);
-		if (tree->truth == DP_TREE_CHILDREN && settle_listed(tree, w, doc, &id))
+		if (tree->truth == DP_TREE_CHILDREN && repair_listed(tree, w, doc, &id))
 			written = true;
 		chain = dp_tree_chain(tree, doc, false, dp_tree_fetch, &reading, &n);
 		if (chain == NULL)
@@ -154,7 +154,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 
 /* Truth children: sets the parent field of listed nodes. Returns whether any was written. */
 static bool
-settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
+repair_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 {
 	DpValue array;
 	DpValue child;
@@ -185,7 +185,7 @@ settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 
 /* Corrects a document attached to a node. */
 static bool
-settle_attached(DpDecl *decl, const DpKey *key)
+repair_attached(DpDecl *decl, const DpKey *key)
 {
 	DpTree *attached = dp_tree(decl);
 	DpTree *tree = dp_tree_of_attached(attached);
