@@ -45,7 +45,7 @@ COMMENT ON FUNCTION docpatterns._derive_source(regclass, regclass, text) IS
 -- Triggers on sources -----------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_source_triggers(source regclass, pattern text, name text,
-  pair text) RETURNS void
+  link_id text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._derive_statement_triggers($1, $2, $3, ARRAY['side', $4, $3])
 $$;
@@ -173,8 +173,8 @@ BEGIN
       WHERE NOT (d.pattern = _derive_drop_indexes.pattern AND d.name = _derive_drop_indexes.name)
         AND (d.rel = _derive_drop_indexes.rel
             OR _derive_drop_indexes.rel IN (
-              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
-              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'),
+              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'), d.rel),
+              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'second_link_id'),
                 d.rel))))
     SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m
       JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
@@ -214,10 +214,10 @@ CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, nam
   suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   queue regclass;
 BEGIN
-  SELECT docpatterns._pattern_create_table(rel, pattern, name, pair,
+  SELECT docpatterns._pattern_create_table(rel, pattern, name, link_id,
       format('%I.%I', s.nspname, docpatterns._pattern_relation_name(s.nspname, q.relname, name,
         suffix)),
       'id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, '
@@ -225,12 +225,13 @@ BEGIN
       format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds)) INTO queue
     FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
-  RETURN pair;
+  RETURN link_id;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_create_queue(regclass, text, text, text, text) IS
   'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its '
-  'pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table '
+  'link ID, which is to become an option of the declaration ("second_link_id"); error 42P07 if '
+  'the table '
   'exists';
 
 CREATE FUNCTION docpatterns._pattern_forget_gone(rel regclass, name text) RETURNS void
@@ -266,7 +267,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   main name;
-  pairs text[];
+  link_ids text[];
   tables oid[];
   queue regclass;
   t record;
@@ -284,13 +285,14 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  pairs := docpatterns._pattern_pairs(options);
-  SELECT array_agg(DISTINCT docpatterns._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p
+  link_ids := docpatterns._pattern_link_ids(options);
+  SELECT array_agg(DISTINCT docpatterns._pattern_side(p,
+      rel)::oid) INTO tables FROM unnest(link_ids) p
     WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
 
   PERFORM docpatterns._pattern_drop_anchor(rel, name);
   PERFORM docpatterns._pattern_drop_anchor(docpatterns._pattern_side(p, rel), p)
-    FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
+    FROM unnest(link_ids) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
   -- the main trigger takes those that belong to it along
   EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   FOR t IN
@@ -304,7 +306,8 @@ BEGIN
             E'\\000') AS arguments) AS a
     WHERE starts_with(g.tgname, 'zz_docpatterns_') AND f.pronamespace = 'docpatterns'::regnamespace
       AND f.proname <> 'pattern_guard_trigger'
-      AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
+      AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part')
+          AND a.arguments[2] = ANY (link_ids))
            OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger'
                AND g.tgargs = docpatterns._pattern_arguments('of', _derive_drop.name)))
   LOOP

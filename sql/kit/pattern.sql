@@ -43,7 +43,8 @@ CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_de
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
   SET docpatterns.max_document_size = '1073740799' AS $$
   SELECT d.rel, d.pattern, d.name,
-    @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'gone_pair', 'group_at', 'time_at',
+    @extschema@.bson_unset(d.options, 'link_id', 'second_link_id', 'deleted_link_id', 'group_at',
+        'time_at',
       'name')
   FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
@@ -116,18 +117,18 @@ COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) I
   'name of a generated table or view: the parts joined, and if they are too long a name that the '
   'schema does not use yet';
 
-CREATE FUNCTION docpatterns._pattern_pairs(options bson) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_link_ids(options bson) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o)
-        FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
+        FROM unnest('{link_id,second_link_id,deleted_link_id}'::text[]) o), NULL)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_pairs(bson) IS
-  'the pairs in the options of a declaration, by which it finds its other tables';
+COMMENT ON FUNCTION docpatterns._pattern_link_ids(bson) IS
+  'the link IDs in the options of a declaration, by which it finds its other tables';
 
-CREATE FUNCTION docpatterns._pattern_side(pair text, rel regclass) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_side(link_id text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_side(text, regclass) IS
-  'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its '
+  'the second table of a pattern, or NULL; link_id is in the declaration''s options, rel is its '
   'table';
 
 CREATE FUNCTION docpatterns.pattern_anchor_trigger() RETURNS trigger
@@ -142,7 +143,7 @@ CREATE FUNCTION docpatterns._pattern_anchors(rel regclass, OUT trigger_name text
   AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS
   'anchors of the declarations that a table takes part in: label is the name of the declaration, '
-  'or the pair on its other table';
+  'or the link ID on its other table';
 
 CREATE FUNCTION docpatterns._pattern_emptied_on_commit(rel regclass) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_emptied_on_commit' LANGUAGE C STABLE STRICT;
@@ -352,7 +353,7 @@ BEGIN
   SELECT c.relname, d.name INTO source
     FROM docpatterns._pattern_anchors(target) a
       JOIN docpatterns._pattern_declarations(NULL) d
-        ON a.label = ANY (docpatterns._pattern_pairs(d.options))
+        ON a.label = ANY (docpatterns._pattern_link_ids(d.options))
       JOIN pg_class c ON c.oid = d.rel
     WHERE target_name IS NULL OR d.name = target_name LIMIT 1;
   IF FOUND THEN
@@ -396,11 +397,11 @@ CREATE FUNCTION docpatterns._pattern_check_declaration(rel regclass, pattern tex
   RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH declared AS (
-    SELECT d.options, docpatterns._pattern_pairs(d.options) AS pairs
+    SELECT d.options, docpatterns._pattern_link_ids(d.options) AS link_ids
     FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
   ), tables AS (
     SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d
-      CROSS JOIN unnest(d.pairs) p CROSS JOIN docpatterns._pattern_side(p, $1) s (tab)
+      CROSS JOIN unnest(d.link_ids) p CROSS JOIN docpatterns._pattern_side(p, $1) s (tab)
       WHERE s.tab IS NOT NULL
   ), anchors AS (
     SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL docpatterns._pattern_anchors(t.tab) a
@@ -513,7 +514,7 @@ BEGIN
   FOR g IN
     SELECT q.trigger_name, q.on_table
     FROM (SELECT rel AS tab, name AS label UNION ALL SELECT docpatterns._pattern_side(p, rel), p
-          FROM unnest(docpatterns._pattern_pairs(options)) p) t
+          FROM unnest(docpatterns._pattern_link_ids(options)) p) t
       CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q
         WHERE t.tab IS NOT NULL
   LOOP

@@ -7,7 +7,8 @@
 -- The verbs find a declaration by its name, so a table has each name only once, in all patterns.
 -- The lock is the one that the triggers need anyway: without it, two sessions that declare the same
 -- name would both find it free.
-CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL)
+CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text,
+    link_id text DEFAULT NULL)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -16,8 +17,8 @@ BEGIN
   END IF;
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
              WHERE d.name = _pattern_require_unused.name
-                 AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair')
-                   = _pattern_require_unused.pair, false)) THEN
+                 AND NOT coalesce(@extschema@.bson_get_text(d.options, 'link_id')
+                   = _pattern_require_unused.link_id, false)) THEN
     RAISE EXCEPTION 'table % already has a pattern named "%"', rel, name
       USING ERRCODE = 'duplicate_object',
         HINT = 'Change it with pattern_alter(), or specify another name with the argument "name".';
@@ -26,7 +27,7 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_unused(regclass, text, text) IS
   'locks a table for a declaration of that name; error 42710 if there is one already (but for the '
-  'one with the pair)';
+  'one with the link ID)';
 
 CREATE FUNCTION docpatterns._pattern_nonempty(rel regclass) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -219,7 +220,8 @@ CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, opti
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT replace(replace(coalesce(f.adopt_hint,
       'Give the pattern another field, or move the values to one.'),
-    '{source}', coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text,
+    '{source}', coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'link_id'),
+        $1)::text,
       'the source')),
     '{on_field}', coalesce(@extschema@.bson_get_text($3, 'on_field'), '')) || ' '
   FROM docpatterns._pattern_facts($2) f
@@ -449,7 +451,7 @@ BEGIN
     INTO base, schema_name, table_name, owner, doc_name, doc, keys, key_types, key_ops
     FROM docpatterns._pattern_table(rel,
         docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  side := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  side := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
   side_keys := docpatterns._pattern_side_keys(cardinality(keys));
   as_value := CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE
     '@extschema@.bson_array(%s)' END;
@@ -602,7 +604,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
   'error 42P07, with a hint, for the name of a table that is there';
 
-CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text, pair text,
+CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text,
+    link_id text,
   made text, columns text, settings text, description text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -612,7 +615,7 @@ BEGIN
       WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END,
     made, columns, settings);
   EXECUTE format('COMMENT ON TABLE %s IS %L', made, description);
-  PERFORM docpatterns._pattern_keep_table(made::regclass, rel, pattern, name, pair);
+  PERFORM docpatterns._pattern_keep_table(made::regclass, rel, pattern, name, link_id);
   RETURN made::regclass;
 END
 $$;
@@ -622,11 +625,11 @@ COMMENT ON FUNCTION docpatterns._pattern_create_table(regclass, text, text, text
   'comment, and what _pattern_keep_table() gives it; error 42501 unless the caller owns rel';
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
-  name text, pair text, side_name text,
+  name text, link_id text, side_name text,
     columns text, more_key text, settings text, description text)
     RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_table(rel, pattern, name, pair, side_name,
+  SELECT docpatterns._pattern_create_table(rel, pattern, name, link_id, side_name,
     format('%s, %s, PRIMARY KEY (%s)',
       (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
         FROM unnest(s.keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
@@ -639,21 +642,21 @@ COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text,
   'makes the table side_name for a declaration, with the columns of the key of rel, the columns '
   'that are given, and the primary key of both (more_key: what it has besides, or NULL)';
 
-CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, pair text)
+CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, link_id text)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
       'STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name,
-                   'guard'), side, 'side', pair, name);
+                   'guard'), side, 'side', link_id, name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
-  'makes a table writable only by the declaration with the pair';
+  'makes a table writable only by the declaration with the link ID';
 
 CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text,
-  name text, pair text) RETURNS void
+  name text, link_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c
@@ -662,7 +665,7 @@ BEGIN
         WHERE c.oid = rel AND s.oid = side) THEN
     EXECUTE format('ALTER TABLE %s SET UNLOGGED', side);
   END IF;
-  PERFORM docpatterns._pattern_guard(side, pattern, name, pair);
+  PERFORM docpatterns._pattern_guard(side, pattern, name, link_id);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_keep_table(regclass, regclass, text, text, text) IS
@@ -725,14 +728,14 @@ BEGIN
   FOR t IN
     SELECT rel AS tab, name AS label, @extschema@.bson_get_text(options, 'doc_column') AS doc
     UNION ALL
-    SELECT s.side, s.pair, @extschema@.bson_get_text(options, 'source_doc_column')
-    FROM (SELECT q.pair, docpatterns._pattern_side(q.pair, rel) AS side
-          FROM unnest(docpatterns._pattern_pairs(options)) AS q (pair)) AS s
+    SELECT s.side, s.link_id, @extschema@.bson_get_text(options, 'source_doc_column')
+    FROM (SELECT q.link_id, docpatterns._pattern_side(q.link_id, rel) AS side
+          FROM unnest(docpatterns._pattern_link_ids(options)) AS q (link_id)) AS s
     WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side
         AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
           AND g.tgargs
             = docpatterns._pattern_arguments('side',
-              s.pair, name))
+              s.link_id, name))
       AND s.side IS NOT NULL
   LOOP
     IF docpatterns._pattern_lasts_longer(rel, t.tab)
@@ -804,8 +807,8 @@ DECLARE
 BEGIN
   FOR side IN
     SELECT s.side FROM docpatterns._pattern_declarations(_pattern_follow_persistence.rel) q
-      CROSS JOIN LATERAL unnest(docpatterns._pattern_pairs(q.options)) AS p (pair)
-      CROSS JOIN LATERAL (SELECT docpatterns._pattern_side(p.pair, q.rel) AS side) s
+      CROSS JOIN LATERAL unnest(docpatterns._pattern_link_ids(q.options)) AS p (link_id)
+      CROSS JOIN LATERAL (SELECT docpatterns._pattern_side(p.link_id, q.rel) AS side) s
       JOIN pg_class c ON c.oid = s.side
     WHERE (c.relpersistence = 'u') <> is_unlogged
       AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side
@@ -886,15 +889,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_drop_triggers(regclass, text, text) IS
   'drops the triggers of a declaration on its table and on the partitions of that';
 
-CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, pair text, name text)
+CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, link_id text, name text)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
-  PERFORM docpatterns._pattern_drop_anchor(side, pair);
+  PERFORM docpatterns._pattern_drop_anchor(side, link_id);
   FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side
-      AND t.tgargs = docpatterns._pattern_arguments('side', pair, name) LOOP
+      AND t.tgargs = docpatterns._pattern_arguments('side', link_id, name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, side);
   END LOOP;
 END

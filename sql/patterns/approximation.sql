@@ -41,7 +41,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -51,11 +51,11 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'approximation', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'step', step, 'error', error,
     'threshold', threshold, 'slots', slots,
-    'pair', CASE WHEN slots IS NOT NULL THEN pair END, 'doc_column', t.doc));
+    'link_id', CASE WHEN slots IS NOT NULL THEN link_id END, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
 
   IF slots IS NOT NULL THEN
-    PERFORM docpatterns._approximation_create_shards(rel, t.doc, name, pair);
+    PERFORM docpatterns._approximation_create_shards(rel, t.doc, name, link_id);
   END IF;
   PERFORM docpatterns._approximation_create_triggers(rel, options);
   IF slots IS NOT NULL THEN
@@ -114,7 +114,7 @@ COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) I
 
 -- The table of shards and its guard.
 CREATE FUNCTION docpatterns._approximation_create_shards(rel regclass, doc_column text, name text,
-  pair text) RETURNS void
+  link_id text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
   SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4,
@@ -198,7 +198,7 @@ BEGIN
     PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
       PERFORM docpatterns._approximation_create_shards(rel, p.doc_name, name,
-          @extschema@.bson_get_text(p.options, 'pair'));
+          @extschema@.bson_get_text(p.options, 'link_id'));
     END IF;
   END IF;
   RETURN 0;

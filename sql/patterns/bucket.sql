@@ -124,7 +124,7 @@ DECLARE
   base text;
   time_type text;
   options @extschema@.bson;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   rel regclass;
   missing text;
 BEGIN
@@ -215,7 +215,8 @@ BEGIN
     'end_date', end_date,
     'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}')
       FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
-    'time_at', array_position(names, time_field), 'pair', pair, 'second_pair', pair || '.recent'));
+    'time_at', array_position(names, time_field), 'link_id', link_id, 'second_link_id',
+        link_id || '.recent'));
   PERFORM docpatterns._bucket_verify(NULL, options);
 
   EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
@@ -225,7 +226,7 @@ BEGIN
                     WITH ORDINALITY AS u (name, type, not_null, n)));
   rel := base::regclass;
   PERFORM docpatterns._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field,
-      name, pair);
+      name, link_id);
   EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
       'docpatterns.bucket_trigger(%L)',
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL),
@@ -329,7 +330,7 @@ COMMENT ON FUNCTION docpatterns._bucket_view(regclass, text, text, oid) IS
 
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
 CREATE FUNCTION docpatterns._bucket_create_tables(rel regclass, names text[], types text[],
-  not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
+  not_nulls boolean[], group_by text[], time_field text, name text, link_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
@@ -350,7 +351,7 @@ BEGIN
     WITH ORDINALITY AS u (c, n);
   group_list := coalesce(group_list, '');
 
-  PERFORM docpatterns._pattern_create_table(rel, 'bucket', name, pair, packed,
+  PERFORM docpatterns._pattern_create_table(rel, 'bucket', name, link_id, packed,
     format('%sseq int NOT NULL, %sdata @extschema@.bucket NOT NULL',
       (SELECT string_agg(format('%I %s%s, ', u.c, types[array_position(names, u.c)], CASE
             WHEN not_nulls[array_position(names, u.c)] THEN ' NOT NULL' ELSE '' END), ''
@@ -363,7 +364,7 @@ BEGIN
 
   -- with a tenth of each page left free, readers do not prune a page for each of its rows that was
   -- packed
-  PERFORM docpatterns._pattern_create_table(rel, 'bucket', name, pair || '.recent', recent,
+  PERFORM docpatterns._pattern_create_table(rel, 'bucket', name, link_id || '.recent', recent,
     concat((SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN
           ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
         FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)),

@@ -70,8 +70,8 @@ BEGIN
   SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner
     INTO base, schema_name, table_name, owner
     FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
-  packed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  recent := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  packed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
+  recent := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
   SELECT array_agg(a.attname::text ORDER BY a.attnum),
     array_agg(format_type(a.atttypid, a.atttypmod) ||
            CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN

@@ -52,7 +52,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
@@ -65,16 +65,16 @@ BEGIN
     'order_by', order_by, 'doc_column', t.doc, 'source_doc_column', s.doc,
     'view', CASE WHEN mode = 'on_read' THEN
               docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'view') END,
-    'pair', CASE WHEN mode <> 'on_read' THEN pair END));
+    'link_id', CASE WHEN mode <> 'on_read' THEN link_id END));
   IF mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair',
+    options := @extschema@.bson_set(options, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
   PERFORM docpatterns._computed_create_triggers(rel, options);
   IF mode = 'on_read' THEN
     PERFORM docpatterns._computed_create_view(rel, source, options);
   ELSE
-    PERFORM docpatterns._derive_source_triggers(source, 'computed', name, pair);
+    PERFORM docpatterns._derive_source_triggers(source, 'computed', name, link_id);
     PERFORM docpatterns._pattern_anchor(rel, name);
     PERFORM docpatterns._computed_create_indexes(rel, source, options);
     IF docpatterns._pattern_notice_held(rel, name) THEN

@@ -12,8 +12,8 @@ BEGIN
     RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name
       USING ERRCODE = 'undefined_object';
   END IF;
-  source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
+  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._computed_parts(regclass, text) IS
@@ -194,9 +194,9 @@ BEGIN
 
   IF was = 'deferred' AND mode = 'immediate' THEN
     again := true;
-    o := @extschema@.bson_unset(o, 'second_pair');
+    o := @extschema@.bson_unset(o, 'second_link_id');
   ELSIF was = 'immediate' AND mode = 'deferred' THEN
-    o := @extschema@.bson_set(o, 'second_pair',
+    o := @extschema@.bson_set(o, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
   IF (o OPERATOR(@extschema@.->) 'fields'::text)::text

@@ -45,8 +45,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   posts record;
   follows_doc text;
-  pair text := replace(gen_random_uuid()::text, '-', '');
-  follow_pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
+  follow_link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
   parts text[];
   wall_schema text;
@@ -75,8 +75,8 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'fanout', @extschema@.bson_build(
     'name', coalesce(name, parts[cardinality(parts)]), 'author', author, 'follower', follower,
     'followee', followee, 'keep', keep, 'celebrity_threshold', celebrity_threshold,
-    'doc_column', posts.doc, 'source_doc_column', follows_doc, 'pair', pair,
-    'second_pair', follow_pair, 'order_by', order_by));
+    'doc_column', posts.doc, 'source_doc_column', follows_doc, 'link_id', link_id,
+    'second_link_id', follow_link_id, 'order_by', order_by));
   name := @extschema@.bson_get_text(options, 'name');
   wall := to_regclass(format('%I.%I', wall_schema, parts[cardinality(parts)]));
   IF wall IS NULL THEN
@@ -127,7 +127,7 @@ BEGIN
     -- a server that was built without it: half of the time of a post would go into compression
     EXECUTE format('ALTER TABLE %s SET (toast_tuple_target = 8160)', wall);
   END;
-  PERFORM docpatterns._pattern_guard(wall, 'fanout', name, pair);
+  PERFORM docpatterns._pattern_guard(wall, 'fanout', name, link_id);
   -- the main trigger fires with statements that change no row one by one, and carries the
   -- declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
@@ -135,7 +135,7 @@ BEGIN
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL),
                  rel, options::text);
   PERFORM docpatterns._derive_main_triggers(rel, 'fanout', name);
-  PERFORM docpatterns._derive_source_triggers(followers, 'fanout', name, follow_pair);
+  PERFORM docpatterns._derive_source_triggers(followers, 'fanout', name, follow_link_id);
   PERFORM docpatterns._pattern_anchor(rel, name);
   PERFORM docpatterns._fanout_verify(rel, name);
   PERFORM docpatterns._derive_create_index(rel, 'fanout', name,
@@ -179,8 +179,8 @@ DECLARE
 BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
-  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  follows := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
+  follows := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
   IF wall IS NULL OR follows IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE
       'followers' END, 'present'::text, 'missing'::text;
@@ -243,7 +243,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
-  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
   IF wall IS NOT NULL AND (keep_data
         OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
     -- the walls stay behind as an ordinary collection, as they are or, if they were there before,

@@ -63,7 +63,7 @@ CREATE FUNCTION docpatterns._outlier_enable(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
   parts text[];
   extras_name text;
@@ -74,7 +74,7 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'outlier', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'threshold', threshold, 'keep', keep,
     'chunk', chunk, 'flag', flag, 'stay', stay, 'is_set', is_set, 'mode', mode,
-    'index_elements', index_elements, 'pair', pair, 'count_field', count_field,
+    'index_elements', index_elements, 'link_id', link_id, 'count_field', count_field,
     'doc_column', t.doc, 'on_field', on_field));
   name := @extschema@.bson_get_text(options, 'name');
 
@@ -91,7 +91,7 @@ BEGIN
         USING ERRCODE = 'wrong_object_type',
           DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
     END IF;
-    PERFORM docpatterns._outlier_link(rel, extras_rel, name, pair, on_field);
+    PERFORM docpatterns._outlier_link(rel, extras_rel, name, link_id, on_field);
   ELSE
     IF extras IS NOT NULL THEN
       parts := parse_ident(extras);
@@ -101,7 +101,7 @@ BEGIN
       extras_name := format('%I.%I', t.schema_name,
           docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
     END IF;
-    PERFORM docpatterns._outlier_create_extras(rel, doc_column, extras_name, name, pair);
+    PERFORM docpatterns._outlier_create_extras(rel, doc_column, extras_name, name, link_id);
   END IF;
 
   PERFORM docpatterns._outlier_create_triggers(rel, options);
@@ -177,13 +177,13 @@ COMMENT ON FUNCTION docpatterns._outlier_create_triggers(regclass, bson) IS
 
 -- The table of chunks, its indexes and its guard.
 CREATE FUNCTION docpatterns._outlier_create_extras(rel regclass, doc_column text, extras_name text,
-  name text, pair text) RETURNS void
+  name text, link_id text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
-  PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, pair, extras_name,
+  PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, link_id, extras_name,
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
             'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) '
               'OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
@@ -204,7 +204,8 @@ COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, tex
   'table for the extras of an outlier pattern';
 
 -- A collection as the store: its index and its triggers.
-CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text, pair text,
+CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text,
+    link_id text,
   on_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -220,11 +221,11 @@ BEGIN
   EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE '
       'FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
-                   'link'), side.base, 'side', pair, name);
+                   'link'), side.base, 'side', link_id, name);
   EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
       'STATEMENT EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
-                   'statement'), side.base, 'side', pair, name);
+                   'statement'), side.base, 'side', link_id, name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS
@@ -272,7 +273,7 @@ BEGIN
     SELECT format('s.%I', p.doc) INTO side_doc 
       FROM docpatterns._pattern_table(side,
           (SELECT a.doc_column FROM docpatterns._pattern_anchors(side) a
-            WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
+            WHERE a.label = @extschema@.bson_get_text(options, 'link_id'))) p;
     side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc,
         @extschema@.bson_get_text(options, 'on_field'));
     side_key_list := 's.key'; side_key_value := 's.key';
@@ -486,7 +487,7 @@ BEGIN
         docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name,
                 docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')),
-              name, @extschema@.bson_get_text(p.options, 'pair'));
+              name, @extschema@.bson_get_text(p.options, 'link_id'));
   END IF;
   RETURN docpatterns._pattern_repair_rows(rel, name,
       format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row,
@@ -518,7 +519,7 @@ BEGIN
         docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
               format('%I.%I', p.schema_name,
                 docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')),
-              name, @extschema@.bson_get_text(p.options, 'pair'));
+              name, @extschema@.bson_get_text(p.options, 'link_id'));
     SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
     -- chunks that are not as they should be, chunks without a document; the chunks of a set may
@@ -665,7 +666,7 @@ BEGIN
   IF p.side_doc IS NOT NULL THEN
     -- a collection stays: it is the user's
     PERFORM docpatterns._pattern_drop_side_triggers(p.side,
-        @extschema@.bson_get_text(p.options, 'pair'), name);
+        @extschema@.bson_get_text(p.options, 'link_id'), name);
   ELSE
     PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
   END IF;

@@ -72,7 +72,7 @@ DECLARE
   other record;
   options @extschema@.bson;
   source_doc text;
-  pair text;
+  link_id text;
   filled boolean := false;
 BEGIN
   IF merge_on IS NULL OR arrays IS NULL THEN
@@ -136,14 +136,14 @@ BEGIN
       END IF;
     END LOOP;
     names := names || into_field;
-    pair := replace(gen_random_uuid()::text, '-', '');
+    link_id := replace(gen_random_uuid()::text, '-', '');
     source_doc := docpatterns._derive_source(target, source, NULL);
     options := docpatterns._pattern_declare(target, 'polymorphic_merge', @extschema@.bson_build(
       'name', into_field, 'field', path, 'merge_on', merge_on, 'target_field', target_field,
-      'is_array', into_field = ANY (arrays), 'doc_column', t.doc, 'pair', pair,
+      'is_array', into_field = ANY (arrays), 'doc_column', t.doc, 'link_id', link_id,
       'fields', fields OPERATOR(@extschema@.->) path, 'source_doc_column', source_doc));
     PERFORM docpatterns._polymorphic_merge_create_triggers(target, options);
-    PERFORM docpatterns._derive_source_triggers(source, 'polymorphic_merge', into_field, pair);
+    PERFORM docpatterns._derive_source_triggers(source, 'polymorphic_merge', into_field, link_id);
     PERFORM docpatterns._pattern_anchor(target, into_field);
     PERFORM docpatterns._derive_create_index(target, 'polymorphic_merge', into_field,
         ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', t.doc, target_field)], true);
@@ -233,7 +233,7 @@ BEGIN
   key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)'
       ELSE '@extschema@.bson_array(%s)' END, key_list);
   key_row := format('ROW(%s)', key_list);
-  source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);
   IF source IS NOT NULL THEN
     SELECT p.doc INTO source_doc FROM docpatterns._pattern_table(source,
         docpatterns._pattern_doc_column(source,

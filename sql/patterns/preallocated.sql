@@ -71,7 +71,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   clock boolean;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
@@ -81,11 +81,11 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'preallocated', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'shape', shape, 'store', store,
     'doc_column', t.doc, 'available_field', available_field,
-    'pair', CASE WHEN store = 'slots' AND NOT coalesce(clock, false) THEN pair END));
+    'link_id', CASE WHEN store = 'slots' AND NOT coalesce(clock, false) THEN link_id END));
   name := @extschema@.bson_get_text(options, 'name');
 
   IF store = 'slots' AND NOT clock THEN
-    PERFORM docpatterns._preallocated_create_claims(rel, t.doc, name, pair);
+    PERFORM docpatterns._preallocated_create_claims(rel, t.doc, name, link_id);
   END IF;
   PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF NOT clock THEN
@@ -135,7 +135,7 @@ BEGIN
       'FUNCTION docpatterns.preallocated_trigger(%L)',
                  docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel,
                  options::text);
-  IF NOT @extschema@.bson_exists(options, 'pair') THEN
+  IF NOT @extschema@.bson_exists(options, 'link_id') THEN
     PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
@@ -161,7 +161,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS
 
 -- The table of claims and its guard.
 CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text,
-  pair text) RETURNS void
+  link_id text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
@@ -194,7 +194,7 @@ BEGIN
     FROM (SELECT %1$s AS key, docpatterns._preallocated_wrong($1, %2$s) AS wrong
         FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
     $q$, p.key_value, p.doc, p.base) USING p.options;
-  IF NOT @extschema@.bson_exists(p.options, 'pair') THEN
+  IF NOT @extschema@.bson_exists(p.options, 'link_id') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
@@ -241,10 +241,10 @@ BEGIN
   IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' THEN
     PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
   END IF;
-  IF @extschema@.bson_exists(p.options, 'pair') THEN
+  IF @extschema@.bson_exists(p.options, 'link_id') THEN
     IF p.side IS NULL THEN
       PERFORM docpatterns._preallocated_create_claims(rel, p.doc_name, name,
-          @extschema@.bson_get_text(p.options, 'pair'));
+          @extschema@.bson_get_text(p.options, 'link_id'));
     END IF;
   END IF;
   RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._preallocated_pending(rel, name));
@@ -292,7 +292,7 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
   -- claims that are missing are done without
   IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' AND NOT keep_data
-     AND (p.side IS NOT NULL OR NOT @extschema@.bson_exists(p.options, 'pair')) THEN
+     AND (p.side IS NOT NULL OR NOT @extschema@.bson_exists(p.options, 'link_id')) THEN
     done := docpatterns._preallocated_put_back(rel, name);
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'preallocated', name);

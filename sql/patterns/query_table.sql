@@ -91,7 +91,7 @@ CREATE FUNCTION docpatterns._query_table_create(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   parts text[];
   schema_name text;
   made text;
@@ -118,7 +118,7 @@ BEGIN
   options := docpatterns._pattern_declare(source, 'query_table', @extschema@.bson_build(
     'name', coalesce(name, parts[cardinality(parts)]), 'partition', partition,
     'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique,
-    'doc_column', s.doc, 'pair', pair, 'limit_per_partition', limit_per_partition));
+    'doc_column', s.doc, 'link_id', link_id, 'limit_per_partition', limit_per_partition));
   name := @extschema@.bson_get_text(options, 'name');
 
   -- names of columns
@@ -152,7 +152,7 @@ BEGIN
   SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END
       ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
   made := format('%I.%I', schema_name, parts[cardinality(parts)]);
-  result := docpatterns._pattern_create_table(source, 'query_table', name, pair, made,
+  result := docpatterns._pattern_create_table(source, 'query_table', name, link_id, made,
     format('%s, %s, PRIMARY KEY (%s)',
     (SELECT string_agg(format('%I %s', k,
           coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))),
@@ -392,7 +392,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the rows stay behind in an ordinary table
-    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'),
         _query_table_disable.rel) INTO result
       FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'query_table'
         AND d.name = _query_table_disable.name;

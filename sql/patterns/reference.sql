@@ -64,7 +64,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
@@ -74,7 +74,8 @@ BEGIN
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
   options := docpatterns._pattern_declare(rel, 'reference', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'id_field', id_field, 'live', live,
-    'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair,
+    'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'link_id',
+        link_id,
     'max_staleness', max_staleness::text, 'doc_column', t.doc, 'source_doc_column', s.doc));
   IF max_staleness IS NOT NULL AND refresh <> 'deferred' THEN
     RAISE EXCEPTION 'max_staleness needs refresh "deferred"'
@@ -84,7 +85,7 @@ BEGIN
 
   PERFORM docpatterns._reference_create_indexes(rel, options);
   IF refresh = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair',
+    options := @extschema@.bson_set(options, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'reference', name));
   END IF;
   PERFORM docpatterns._reference_create_triggers(rel, source, options);
@@ -224,7 +225,7 @@ CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regc
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
-  pair text := @extschema@.bson_get_text(options, 'pair');
+  link_id text := @extschema@.bson_get_text(options, 'link_id');
   s record;
   part record;
   trigger_name text;
@@ -268,12 +269,12 @@ BEGIN
                  'EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name,
                    'update'), source, moved, s.doc,
-                 docpatterns._reference_list(options, 'live'), 'side', pair, decl_name);
+                 docpatterns._reference_list(options, 'live'), 'side', link_id, decl_name);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = source) THEN
     EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE '
         'FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
                    docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
-                     decl_name, 'before'), source, moved, 'side', pair, decl_name);
+                     decl_name, 'before'), source, moved, 'side', link_id, decl_name);
   END IF;
   EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION '
       'docpatterns.reference_source_trigger(%L, %L, %L)',
@@ -282,14 +283,14 @@ BEGIN
                  -- only where something may wait for it
                  CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow'
                    OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
-                 source, 'side', pair, decl_name);
+                 source, 'side', link_id, decl_name);
   trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
       decl_name, 'statement');
   FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
     EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
         'STATEMENT EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
                    trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side'
-                   ELSE 'part' END, pair, decl_name);
+                   ELSE 'part' END, link_id, decl_name);
   END LOOP;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -303,13 +304,13 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   name text := @extschema@.bson_get_text(options, 'name');
-  pair text := @extschema@.bson_get_text(options, 'pair');
+  link_id text := @extschema@.bson_get_text(options, 'link_id');
 BEGIN
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = 'docpatterns.reference_source_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source)
-             AND t.tgargs IN (docpatterns._pattern_arguments('side', pair, name),
-                 docpatterns._pattern_arguments('part', pair, name)) LOOP
+             AND t.tgargs IN (docpatterns._pattern_arguments('side', link_id, name),
+                 docpatterns._pattern_arguments('part', link_id, name)) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
@@ -353,8 +354,8 @@ BEGIN
     source_doc := s.doc;
     sources := format('SELECT %s AS id, %I AS doc FROM %s', s.key_value, s.doc, s.base);
   END IF;
-  IF @extschema@.bson_exists(options, 'second_pair') THEN
-    queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  IF @extschema@.bson_exists(options, 'second_link_id') THEN
+    queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
   END IF;
   sites := format('docpatterns._reference_sites(%s, %L, %L)', doc,
       @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
@@ -407,7 +408,7 @@ BEGIN
         format('AND NOT EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)',
           p.queue) ELSE '' END, p.doc);
   END IF;
-  IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
+  IF @extschema@.bson_exists(p.options, 'second_link_id') AND p.queue IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text,
       'missing'::text;
   ELSIF @extschema@.bson_exists(p.options, 'max_staleness') THEN
@@ -454,10 +455,10 @@ BEGIN
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
   PERFORM docpatterns._reference_create_indexes(rel, p.options);
-  IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
+  IF @extschema@.bson_exists(p.options, 'second_link_id') AND p.queue IS NULL THEN
     -- the queue is lost, but all rows are checked below
     PERFORM docpatterns._reference_create_triggers(rel, p.source,
-              @extschema@.bson_set(p.options, 'second_pair',
+              @extschema@.bson_set(p.options, 'second_link_id',
                 docpatterns._derive_create_queue(rel, 'reference', name)));
   END IF;
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error'
@@ -486,17 +487,17 @@ BEGIN
   END IF;
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', rel, p.source);
   IF @extschema@.bson_get_text(o, 'refresh') = 'deferred'
-      AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
-    o := @extschema@.bson_set(o, 'second_pair',
+      AND NOT @extschema@.bson_exists(o, 'second_link_id') THEN
+    o := @extschema@.bson_set(o, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'reference', name));
   ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate'
-      AND @extschema@.bson_exists(o, 'second_pair') THEN
+      AND @extschema@.bson_exists(o, 'second_link_id') THEN
     PERFORM @extschema@.reference_refresh(rel, name);
     PERFORM docpatterns._derive_require_seen(p.queue) WHERE p.queue IS NOT NULL;
-    o := @extschema@.bson_unset(o, 'second_pair');
+    o := @extschema@.bson_unset(o, 'second_link_id');
   END IF;
   PERFORM docpatterns._reference_create_triggers(rel, p.source, o);
-  IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
+  IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_link_id') THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
   RAISE NOTICE 'new options apply to existing documents after CALL pattern_build(%, %)',

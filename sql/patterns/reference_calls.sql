@@ -26,7 +26,7 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
-           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair')
+           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_link_id')
              AND (reference_staleness.name IS NULL OR q.name = reference_staleness.name)
            ORDER BY q.name LOOP
     SELECT q.* INTO p FROM docpatterns._reference_parts(rel, d.name) q;

@@ -14,10 +14,12 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS
   'the ids in an array of a document; none if there is no array';
 
-CREATE FUNCTION docpatterns._relationship_repair_references(rel regclass, name text, side int, key bson_value,
+CREATE FUNCTION docpatterns._relationship_repair_references(rel regclass, name text, side int,
+    key bson_value,
   only_missing boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_relationship_repair_references' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._relationship_repair_references(regclass, text, int, bson_value, boolean) IS
+COMMENT ON FUNCTION docpatterns._relationship_repair_references(regclass, text, int, bson_value,
+    boolean) IS
   'makes those that a row of that side names name it, or takes out of it what it names in vain; as '
   'the owner of the table; error 42501 unless the caller owns it';
 
@@ -47,7 +49,7 @@ BEGIN
   options := docpatterns._pattern_declare(a, 'relationship', @extschema@.bson_build(
     'name', coalesce(name, a_field), 'field', a_field, 'other_field', b_field, 'missing', missing,
     'on_delete', on_delete, 'symmetric', is_symmetric,
-    'pair', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc,
+    'link_id', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc,
     'source_doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
   IF a = b AND NOT is_symmetric AND s.doc = t.doc
@@ -150,9 +152,10 @@ BEGIN
         ''),
                                  (b, 'source_doc_column', 'other_field',
                                    format('%L, %L, %L', 'side',
-                                     @extschema@.bson_get_text(options, 'pair'), decl_name),
+                                     @extschema@.bson_get_text(options, 'link_id'), decl_name),
                                   format('%L, %L, %L', 'part', @extschema@.bson_get_text(options,
-                                        'pair'), decl_name), 'b')) AS v (rel, doc, field, arguments,
+                                        'link_id'), decl_name), 'b')) AS v (rel, doc, field,
+                                            arguments,
                                     part_arguments, mark) LOOP
     CONTINUE WHEN q.mark = 'b' AND @extschema@.bson_get_text(options, 'symmetric') = 'true';
     SELECT p.* INTO t FROM docpatterns._pattern_table(q.rel,
@@ -210,7 +213,7 @@ BEGIN
       USING ERRCODE = 'undefined_object';
   END IF;
   b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE
-    docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel) END;
+    docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel) END;
   SELECT p.* INTO s FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   IF b IS NOT NULL THEN

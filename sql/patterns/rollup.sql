@@ -35,8 +35,8 @@ CREATE FUNCTION rollup_enable(
   doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  pair text := replace(gen_random_uuid()::text, '-', '');
-  tree_pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
+  tree_link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
   parts text[];
   totals regclass;
@@ -56,9 +56,10 @@ BEGIN
       HINT = 'Specify units such as {hour,day,month,year}, or intervals.';
   END IF;
   options := docpatterns._pattern_declare(rel, 'rollup', @extschema@.bson_build(
-    'name', name, 'fields', fields, 'group_by', group_by, 'pair', pair, 'time_field', time_field,
+    'name', name, 'fields', fields, 'group_by', group_by, 'link_id', link_id, 'time_field',
+        time_field,
     'levels', levels, 'time_zone', time_zone,
-    'second_pair', CASE WHEN tree IS NOT NULL THEN tree_pair END, 'filter', filter,
+    'second_link_id', CASE WHEN tree IS NOT NULL THEN tree_link_id END, 'filter', filter,
     'order_by', order_by, 'doc_column', docpatterns._derive_source(rel, rel, doc_column)));
   IF EXISTS (SELECT FROM unnest(group_by || CASE
         WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
@@ -89,7 +90,7 @@ BEGIN
                   WHERE c.oid = rel) END, parts[cardinality(parts)]));
   EXECUTE format('COMMENT ON TABLE %s IS %L', totals,
       format('totals of %s; kept by the roll-up "%s"', rel, name));
-  PERFORM docpatterns._pattern_keep_table(totals, rel, 'rollup', name, pair);
+  PERFORM docpatterns._pattern_keep_table(totals, rel, 'rollup', name, link_id);
   -- the main trigger fires with statements that change no row one by one, and carries the
   -- declaration
   EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
@@ -99,7 +100,7 @@ BEGIN
   PERFORM docpatterns._derive_main_triggers(rel, 'rollup', name);
   IF tree IS NOT NULL THEN
     PERFORM docpatterns._derive_source(rel, tree, NULL);
-    PERFORM docpatterns._derive_source_triggers(tree, 'rollup', name, tree_pair);
+    PERFORM docpatterns._derive_source_triggers(tree, 'rollup', name, tree_link_id);
   END IF;
   PERFORM docpatterns._pattern_anchor(rel, name);
   PERFORM docpatterns._rollup_verify(rel, name);
@@ -204,7 +205,7 @@ BEGIN
   END IF;
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the totals stay behind as an ordinary collection
-    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'),
         _rollup_disable.rel) INTO totals
       FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup'
         AND d.name = _rollup_disable.name;

@@ -50,7 +50,7 @@ CREATE FUNCTION docpatterns._subset_enable(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
@@ -72,14 +72,15 @@ BEGIN
       USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',
-        source_doc_column), 'pair', pair);
-  options := @extschema@.bson_set(options, 'gone_pair', docpatterns._subset_create_gone(rel, name));
+        source_doc_column), 'link_id', link_id);
+  options := @extschema@.bson_set(options, 'deleted_link_id', docpatterns._subset_create_gone(rel,
+      name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair',
+    options := @extschema@.bson_set(options, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
   PERFORM docpatterns._subset_create_triggers(rel, options);
-  PERFORM docpatterns._derive_source_triggers(source_rel, 'subset', name, pair);
+  PERFORM docpatterns._derive_source_triggers(source_rel, 'subset', name, link_id);
   PERFORM docpatterns._pattern_anchor(rel, name);
   PERFORM docpatterns._subset_create_index(rel, name);
   IF NOT quiet THEN
@@ -98,7 +99,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
   'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and '
-  'returns its pair, the option "gone_pair"';
+  'returns its link ID, the option "deleted_link_id"';
 
 -- Raises errors in options.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
@@ -180,7 +181,7 @@ COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS
 CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
                               OUT base text, OUT options bson, OUT doc text, OUT key_row text,
                               OUT key_list text, OUT key_value text,
-                              OUT field text, OUT count_field text, OUT keep int, OUT pair text,
+                              OUT field text, OUT count_field text, OUT keep int, OUT link_id text,
                               OUT deferred boolean, OUT queue regclass, OUT gone regclass,
                               OUT source regclass, OUT source_schema text, OUT source_name text,
                               OUT source_column text, OUT source_doc text, OUT source_keys text,
@@ -198,10 +199,10 @@ BEGIN
   field := @extschema@.bson_get_text(options, 'field');
   count_field := @extschema@.bson_get_text(options, 'count_field');
   keep := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
-  pair := @extschema@.bson_get_text(options, 'pair');
+  link_id := @extschema@.bson_get_text(options, 'link_id');
   deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
-  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  gone := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
+  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
+  gone := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'deleted_link_id'), rel);
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
@@ -236,7 +237,7 @@ DECLARE
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(_subset_check.rel) d
       WHERE d.pattern = 'subset' AND d.name = _subset_check.name
-             AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+             AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'),
                    _subset_check.rel) IS NULL) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text,
       'a table with the triggers of the pattern'::text, 'none'::text;
@@ -536,13 +537,14 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
-    p.options := @extschema@.bson_set(p.options, 'second_pair',
+    p.options := @extschema@.bson_set(p.options, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'subset', name));
     PERFORM docpatterns._subset_create_triggers(rel, p.options);
   END IF;
   IF p.gone IS NULL THEN
     PERFORM docpatterns._subset_create_triggers(rel,
-        @extschema@.bson_set(p.options, 'gone_pair', docpatterns._subset_create_gone(rel, name)));
+        @extschema@.bson_set(p.options, 'deleted_link_id', docpatterns._subset_create_gone(rel,
+            name)));
   ELSE
     -- nothing is saved as long after it was read
     PERFORM docpatterns._pattern_forget_gone(rel, name);
@@ -568,9 +570,9 @@ BEGIN
   is_deferred := coalesce(@extschema@.bson_get_text(o, 'count_mode') = 'deferred', false);
   IF p.deferred AND NOT is_deferred THEN
     PERFORM @extschema@.subset_refresh(rel, name);
-    o := @extschema@.bson_unset(o, 'second_pair');
+    o := @extschema@.bson_unset(o, 'second_link_id');
   ELSIF is_deferred AND NOT p.deferred THEN
-    o := @extschema@.bson_set(o, 'second_pair',
+    o := @extschema@.bson_set(o, 'second_link_id',
         docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
   PERFORM docpatterns._subset_create_triggers(rel, o);

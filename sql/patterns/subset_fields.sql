@@ -11,16 +11,16 @@ CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAUL
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
   options := docpatterns._pattern_declare(rel, 'subset_fields', @extschema@.bson_build(
-    'name', coalesce(name, cold[1]), 'cold', cold, 'pair', pair, 'doc_column', t.doc));
+    'name', coalesce(name, cold[1]), 'cold', cold, 'link_id', link_id, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
-  PERFORM docpatterns._subset_fields_create_side(rel, doc_column, name, pair);
+  PERFORM docpatterns._subset_fields_create_side(rel, doc_column, name, link_id);
   PERFORM docpatterns._subset_fields_create_triggers(rel, options);
   PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -43,7 +43,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS
   'paths of the cold fields of a declaration';
 
 CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text,
-  pair text) RETURNS void
+  link_id text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
@@ -141,7 +141,7 @@ BEGIN
   PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
   IF p.side IS NULL THEN
     PERFORM docpatterns._subset_fields_create_side(rel, p.doc_name, name,
-        @extschema@.bson_get_text(p.options, 'pair'));
+        @extschema@.bson_get_text(p.options, 'link_id'));
     SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   END IF;
   -- rows without a document, and fields that are no longer cold

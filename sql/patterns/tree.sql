@@ -78,17 +78,18 @@ COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, bo
 CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  gone regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
+  gone regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'deleted_link_id'),
+      rel);
 BEGIN
   IF @extschema@.bson_exists(options, 'children')
       AND @extschema@.bson_get_text(options, 'truth') <> 'children' THEN
     IF gone IS NULL THEN
-      options := @extschema@.bson_set(options, 'gone_pair',
+      options := @extschema@.bson_set(options, 'deleted_link_id',
           docpatterns._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'),
             'gone', 'has ceased to list'));
     END IF;
-  ELSIF @extschema@.bson_exists(options, 'gone_pair') THEN
-    options := @extschema@.bson_unset(options, 'gone_pair');
+  ELSIF @extschema@.bson_exists(options, 'deleted_link_id') THEN
+    options := @extschema@.bson_unset(options, 'deleted_link_id');
   END IF;
   RETURN options;
 END
@@ -403,7 +404,7 @@ BEGIN
     WHERE d.pattern = 'tree' AND d.name = _tree_check.name
       AND @extschema@.bson_exists(d.options, 'children')
       AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
-      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'),
+      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
           _tree_check.rel) IS NULL;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
     FROM docpatterns._tree_indexes(rel, 'tree', name) i
@@ -508,7 +509,7 @@ BEGIN
       docpatterns._tree_gone(_tree_repair.rel, d.options))
     FROM docpatterns._pattern_declarations(_tree_repair.rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_repair.name
-      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'),
+      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
         _tree_repair.rel) IS NULL;
   PERFORM docpatterns._pattern_forget_gone(rel, name);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
@@ -527,9 +528,10 @@ BEGIN
   SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree'
     AND d.name = _tree_alter.name;
   PERFORM docpatterns._tree_create_triggers(rel, o);
-  IF @extschema@.bson_exists(old, 'gone_pair') AND NOT @extschema@.bson_exists(o, 'gone_pair') THEN
+  IF @extschema@.bson_exists(old, 'deleted_link_id')
+      AND NOT @extschema@.bson_exists(o, 'deleted_link_id') THEN
     PERFORM docpatterns._pattern_drop_side(docpatterns._pattern_side(@extschema@.bson_get_text(old,
-            'gone_pair'), rel), rel, false);
+            'deleted_link_id'), rel), rel, false);
   END IF;
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   IF @extschema@.bson_unset(options, 'on_delete', 'search_index')::text
@@ -549,13 +551,13 @@ DECLARE
   gone regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'),
+  SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
       _tree_disable.rel) INTO gone FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name;
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
              WHERE d.pattern = 'tree_attach'
                AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
-               AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel)
+               AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'), d.rel)
                    = _tree_disable.rel) THEN
     RAISE EXCEPTION 'documents of other tables are attached to tree "%" of table %', name, rel
       USING ERRCODE = 'dependent_objects_still_exist',

@@ -17,7 +17,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
-  pair text := replace(gen_random_uuid()::text, '-', '');
+  link_id text := replace(gen_random_uuid()::text, '-', '');
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -32,13 +32,13 @@ BEGIN
     'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
     'ancestors_order', ancestors_order, 'path', path, 'separator', separator,
     'path_lead', path_lead, 'depth', depth, 'search_index', search_index, 'tree_name', tree_name,
-    'doc_column', t.doc, 'pair', pair));
+    'doc_column', t.doc, 'link_id', link_id));
   name := @extschema@.bson_get_text(options, 'name');
 
   EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
       'docpatterns.tree_attach_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name,
-                   'side'), tree, 'side', pair, name);
+                   'side'), tree, 'side', link_id, name);
   PERFORM docpatterns._tree_attach_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -105,7 +105,7 @@ BEGIN
     WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
-  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel);
   IF tree IS NULL THEN
     RAISE EXCEPTION 'the tree of the attached documents in table % does not exist', t.base
       USING ERRCODE = 'undefined_object';
@@ -210,8 +210,9 @@ BEGIN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
-  PERFORM docpatterns._pattern_drop_side_triggers(tree, @extschema@.bson_get_text(o, 'pair'), name);
+  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel);
+  PERFORM docpatterns._pattern_drop_side_triggers(tree, @extschema@.bson_get_text(o, 'link_id'),
+      name);
   PERFORM docpatterns._pattern_drop_triggers(rel, 'tree_attach', name);
   RETURN 0;
 END

@@ -28,7 +28,7 @@
 #define ANCHOR "anchor"
 #define FUNCTION "pattern_anchor_trigger"
 
-/* The option for the document column of the other table of a pair */
+/* The option for the document column of the other table of a link ID */
 #define OTHER_COLUMN "source_doc_column"
 
 static bool is_anchor_function(Oid function);
@@ -127,14 +127,14 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 		return options;
 
 	/* only users' tables have anchors */
-	for (i = 0; i < DP_PAIR_OPTIONS && other == NULL; i++)
+	for (i = 0; i < DP_LINK_OPTIONS && other == NULL; i++)
 	{
-		const char *pair = text_option(options, dp_pair_options[i]);
-		Oid side = pair != NULL ? dp_pair_find(pair, false, relid) : InvalidOid;
+		const char *link_id = text_option(options, dp_link_options[i]);
+		Oid side = link_id != NULL ? dp_link_find(link_id, false, relid) : InvalidOid;
 
 		if (!OidIsValid(side))
 			continue;
-		other = dp_anchor_column(side, pair);
+		other = dp_anchor_column(side, link_id);
 		if (others != NULL)
 			*others = list_append_unique_oid(*others, side);
 	}

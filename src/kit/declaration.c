@@ -50,7 +50,7 @@ typedef struct RelationDecls
 	Oid relid;  /* hash key */
 	Oid target; /* the table on which a partition's were declared, or InvalidOid */
 	bool valid;
-	bool other_owner; /* a table of another owner would be the other one of a pair */
+	bool other_owner; /* a table of another owner would be the other one of a link ID */
 	MemoryContext context;
 	List *decls;
 	List *others; /* OIDs of tables on which decls depend; in context */
@@ -76,7 +76,7 @@ static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static Oid declared_on(Oid relid, bool isclone);
-static Oid pair_scan(const char *pair, bool main, Oid relid, bool foreign);
+static Oid link_scan(const char *link_id, bool main, Oid relid, bool foreign);
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static Oid relation_owner(Oid relid);
 
@@ -87,7 +87,8 @@ static Oid relation_owner(Oid relid);
 #define READ_TRIES 5
 
 /* One option for each table that a pattern may create */
-const char *const dp_pair_options[DP_PAIR_OPTIONS] = { "pair", "second_pair", "gone_pair" };
+const char *const dp_link_options[DP_LINK_OPTIONS] = { "link_id", "second_link_id",
+													   "deleted_link_id" };
 
 bool dp_maintain = true;
 
@@ -290,10 +291,10 @@ dp_partition_restoring(Relation rel)
 }
 
 Oid
-dp_pair_main(const char *pair, Oid relid)
+dp_link_main(const char *link_id, Oid relid)
 {
 	/* used by every statement that writes to a side table */
-	static char last_pair[64];
+	static char last_link_id[64];
 	static Oid last_relid;
 	static Oid last_found;
 	static uint64 last_generation = 0;
@@ -301,14 +302,14 @@ dp_pair_main(const char *pair, Oid relid)
 
 	cache_init();
 	now = generation;
-	if (last_generation == generation && last_relid == relid && strcmp(last_pair, pair) == 0)
+	if (last_generation == generation && last_relid == relid && strcmp(last_link_id, link_id) == 0)
 		return last_found;
 	last_generation = 0;
-	last_found = dp_pair_find(pair, true, relid);
-	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
+	last_found = dp_link_find(link_id, true, relid);
+	if (OidIsValid(last_found) && strlen(link_id) < sizeof(last_link_id))
 	{
 		(void) dp_decls(last_found); /* registers for changes of the table */
-		strcpy(last_pair, pair);
+		strcpy(last_link_id, link_id);
 		last_relid = relid;
 		last_generation = now;
 	}
@@ -316,10 +317,10 @@ dp_pair_main(const char *pair, Oid relid)
 }
 
 Oid
-dp_pair_side(const char *pair, Oid relid)
+dp_link_side(const char *link_id, Oid relid)
 {
-	Oid side = dp_pair_find(pair, false, relid);
-	Oid other_owner = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
+	Oid side = dp_link_find(link_id, false, relid);
+	Oid other_owner = OidIsValid(side) ? InvalidOid : link_scan(link_id, false, relid, true);
 
 	/* the declaration must be reloaded when the table gets the same owner */
 	if (OidIsValid(other_owner))
@@ -794,19 +795,19 @@ declared_on(Oid relid, bool isclone)
 }
 
 /*
- * Searches all triggers for the pair; callers cache the result.  The table must have the same owner
- * as relid, so that users cannot replace it by their own.
+ * Searches all triggers for the link ID; callers cache the result.  The table must have the same
+ * owner as relid, so that users cannot replace it by their own.
  */
 Oid
-dp_pair_find(const char *pair, bool main, Oid relid)
+dp_link_find(const char *link_id, bool main, Oid relid)
 {
-	return pair_scan(pair, main, relid, false);
+	return link_scan(link_id, main, relid, false);
 }
 
 void
-dp_pair_require_owner(const char *pair, bool main, Oid relid)
+dp_link_require_owner(const char *link_id, bool main, Oid relid)
 {
-	Oid other = pair_scan(pair, main, relid, true);
+	Oid other = link_scan(link_id, main, relid, true);
 
 	if (OidIsValid(other))
 		different_owners(relid, other);
@@ -827,15 +828,15 @@ dp_foreign_side(DpDecl *decl)
 {
 	int i;
 
-	for (i = 0; i < DP_PAIR_OPTIONS; i++)
+	for (i = 0; i < DP_LINK_OPTIONS; i++)
 	{
-		char *pair = dp_decl_text(decl, dp_pair_options[i]);
+		char *link_id = dp_decl_text(decl, dp_link_options[i]);
 		Oid side;
 
-		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
+		if (link_id == NULL || OidIsValid(dp_link_find(link_id, false, decl->target)))
 			continue;
 		/* ignore the copy of a schema that belongs to another role */
-		side = pair_scan(pair, false, decl->target, true);
+		side = link_scan(link_id, false, decl->target, true);
 		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
 			return side;
 	}
@@ -852,9 +853,9 @@ dp_require_own_sides(DpDecl *decl)
 }
 
 Oid
-dp_require_side(DpDecl *decl, const char *pair)
+dp_require_side(DpDecl *decl, const char *link_id)
 {
-	Oid side = pair != NULL ? dp_pair_side(pair, decl->target) : InvalidOid;
+	Oid side = link_id != NULL ? dp_link_side(link_id, decl->target) : InvalidOid;
 
 	if (OidIsValid(side))
 		return side;
@@ -876,7 +877,7 @@ dp_side_is_missing(DpDecl *decl)
 
 /* Searches all triggers, of tables of the same owner as relid or of others. */
 static Oid
-pair_scan(const char *pair, bool main, Oid relid, bool foreign)
+link_scan(const char *link_id, bool main, Oid relid, bool foreign)
 {
 	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -908,18 +909,18 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 		{
 			struct varlena *options = dp_declared_options(first);
 
-			for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+			for (i = 0; i < lengthof(dp_link_options) && options != NULL; i++)
 			{
-				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
-									 strlen(dp_pair_options[i]), &value) &&
-					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), pair) == 0)
-					found = pair;
+				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_link_options[i],
+									 strlen(dp_link_options[i]), &value) &&
+					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), link_id) == 0)
+					found = link_id;
 			}
 		}
 		else if (strcmp(first, "side") == 0)
 			found = first + strlen("side") + 1;
 
-		if (found == NULL || strcmp(found, pair) != 0)
+		if (found == NULL || strcmp(found, link_id) != 0)
 			continue;
 		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
 			result = form->tgrelid;

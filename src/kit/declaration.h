@@ -10,10 +10,10 @@
  *
  * The function is always called <pattern>_trigger.  Other triggers of the declaration have the
  * arguments ('of', name), also ('part', ...) on partitions and ('anchor', ...) for anchor.h.  If a
- * pattern has a second table, its triggers have the arguments ('side', pair, name).  The pair is a
- * random text that identifies the second table and is also an option of the main trigger; further
- * tables have the options second_pair and gone_pair.  So dump, restore, rename and change of schema
- * preserve declarations, and nothing else must be kept in sync.
+ * pattern has a second table, its triggers have the arguments ('side', link_id, name).  The link ID
+ *is a random text that identifies the second table and is also an option of the main trigger;
+ *further tables have the options second_link_id and deleted_link_id.  So dump, restore, rename and
+ *change of schema preserve declarations, and nothing else must be kept in sync.
  */
 #ifndef DP_KIT_DECLARATION_H
 #define DP_KIT_DECLARATION_H
@@ -107,28 +107,28 @@ extern TriggerDesc *dp_triggers(Relation rel);
  */
 extern bool dp_partition_restoring(Relation rel);
 
-/* Names of options that contain pairs */
-#define DP_PAIR_OPTIONS 3
-extern const char *const dp_pair_options[DP_PAIR_OPTIONS];
+/* Names of options that contain link IDs */
+#define DP_LINK_OPTIONS 3
+extern const char *const dp_link_options[DP_LINK_OPTIONS];
 
 /*
- * The tables of a pair: the one whose main trigger has it as an option, and the one with its side
- * triggers; relid is the other one.  InvalidOid if there is none with the same owner.  If there are
- * several (a schema was copied), the one in the same schema.
+ * The tables of a link ID: the one whose main trigger has it as an option, and the one with its
+ * side triggers; relid is the other one.  InvalidOid if there is none with the same owner.  If
+ * there are several (a schema was copied), the one in the same schema.
  */
-extern Oid dp_pair_main(const char *pair, Oid relid);
-extern Oid dp_pair_side(const char *pair, Oid relid);
+extern Oid dp_link_main(const char *link_id, Oid relid);
+extern Oid dp_link_side(const char *link_id, Oid relid);
 
 /*
  * Does the same without cache or declaration, because a table may be incomplete during a restore.
  */
-extern Oid dp_pair_find(const char *pair, bool main, Oid relid);
+extern Oid dp_link_find(const char *link_id, bool main, Oid relid);
 
 /*
  * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the other table exists but has another owner, because
  * a write would not be propagated to it.  A missing table is legal only during restore.
  */
-extern void dp_pair_require_owner(const char *pair, bool main, Oid relid);
+extern void dp_link_require_owner(const char *link_id, bool main, Oid relid);
 
 /*
  * The second table of a declaration if it has another owner than the first, or InvalidOid.  It is
@@ -139,10 +139,10 @@ extern Oid dp_foreign_side(DpDecl *decl);
 extern void dp_require_own_sides(DpDecl *decl);
 
 /*
- * Returns the side of a pair of this declaration.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it
+ * Returns the side of a link ID of this declaration.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it
  * is missing; the other function raises that only.
  */
-extern Oid dp_require_side(DpDecl *decl, const char *pair);
+extern Oid dp_require_side(DpDecl *decl, const char *link_id);
 extern void dp_side_is_missing(DpDecl *decl) pg_attribute_noreturn();
 
 /* True if options have this option with that type; sets *value. */

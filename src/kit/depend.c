@@ -34,12 +34,12 @@
 #include "kit/registry.h"
 
 static void depend_main(Oid relid);
-static Oid depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid);
+static Oid depend_link(Form_pg_trigger form, Oid relid, const char *link_id, bool aid);
 static void depend_others(Oid relid);
-static void depend_triggers(Oid side, const char *pair, Oid main);
+static void depend_triggers(Oid side, const char *link_id, Oid main);
 static void depend_side(Oid relid);
 static void options_lock(const char *declared, const char *after);
-static void pair_lock(const char *pair);
+static void link_lock(const char *link_id);
 static bool is_queue(Oid relid);
 static const char *first_argument(Relation rel, HeapTuple tuple);
 
@@ -60,7 +60,7 @@ dp_depend_patterns(Oid relid)
 }
 
 void
-dp_depend_lock_pairs(Oid relid, List *args)
+dp_depend_lock_links(Oid relid, List *args)
 {
 	Oid main;
 	Relation rel;
@@ -75,8 +75,8 @@ dp_depend_lock_pairs(Oid relid, List *args)
 	if (list_length(args) != 3 || (strcmp(strVal(linitial(args)), "side") != 0 &&
 								   strcmp(strVal(linitial(args)), "part") != 0))
 		return;
-	pair_lock(strVal(lsecond(args)));
-	main = dp_pair_find(strVal(lsecond(args)), true, relid);
+	link_lock(strVal(lsecond(args)));
+	main = dp_link_find(strVal(lsecond(args)), true, relid);
 	if (!OidIsValid(main))
 		return;
 	rel = table_open(main, AccessShareLock);
@@ -93,7 +93,7 @@ dp_depend_lock_pairs(Oid relid, List *args)
 }
 
 /*
- * Locks the pairs of a declaration, the last one first; those before "after" only, if it is not
+ * Locks the link IDs of a declaration, the last one first; those before "after" only, if it is not
  * NULL.
  */
 static void
@@ -103,17 +103,17 @@ options_lock(const char *declared, const char *after)
 	bool passed = after == NULL;
 	int i;
 
-	for (i = DP_PAIR_OPTIONS - 1; i >= 0 && options != NULL; i--)
+	for (i = DP_LINK_OPTIONS - 1; i >= 0 && options != NULL; i--)
 	{
-		DpValue pair;
+		DpValue link_id;
 
-		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
-							  strlen(dp_pair_options[i]), &pair) ||
-			pair.type != DP_TYPE_STRING)
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_link_options[i],
+							  strlen(dp_link_options[i]), &link_id) ||
+			link_id.type != DP_TYPE_STRING)
 			continue;
 		if (passed)
-			pair_lock(DP_STRING_DATA(&pair));
-		else if (strcmp(DP_STRING_DATA(&pair), after) == 0)
+			link_lock(DP_STRING_DATA(&link_id));
+		else if (strcmp(DP_STRING_DATA(&link_id), after) == 0)
 			passed = true;
 	}
 }
@@ -135,30 +135,30 @@ depend_main(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		struct varlena *options;
-		Oid sides[DP_PAIR_OPTIONS] = { InvalidOid };
+		Oid sides[DP_LINK_OPTIONS] = { InvalidOid };
 		int i;
 		int j;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !dp_is_own_trigger(form))
 			continue;
 		options = dp_declared_options(first_argument(rel, tuple));
-		for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+		for (i = 0; i < lengthof(dp_link_options) && options != NULL; i++)
 		{
-			DpValue pair;
+			DpValue link_id;
 
-			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
-								 strlen(dp_pair_options[i]), &pair) &&
-				pair.type == DP_TYPE_STRING)
-				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair),
-									   strcmp(dp_pair_options[i], "gone_pair") == 0);
+			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_link_options[i],
+								 strlen(dp_link_options[i]), &link_id) &&
+				link_id.type == DP_TYPE_STRING)
+				sides[i] = depend_link(form, relid, DP_STRING_DATA(&link_id),
+									   strcmp(dp_link_options[i], "deleted_link_id") == 0);
 		}
 
 		/*
 		 * A queue or a list is useless without its source and its tree.  (The dependency is on the
 		 * table, not on the trigger: pg_dump would find a cycle of trigger and queue.)
 		 */
-		for (i = 0; i < DP_PAIR_OPTIONS; i++)
-			for (j = 0; j < DP_PAIR_OPTIONS; j++)
+		for (i = 0; i < DP_LINK_OPTIONS; i++)
+			for (j = 0; j < DP_LINK_OPTIONS; j++)
 				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) &&
 					dp_depend_has_guard(sides[i], InvalidOid) &&
 					!dp_depend_has_guard(sides[j], InvalidOid))
@@ -176,19 +176,20 @@ depend_main(Oid relid)
 }
 
 /*
- * Makes a main trigger's table and the other table of a pair depend on each other.  The storage of
- * a table that the pattern created is a part of it: it is dropped with it, and not without it.  An
- * aid (a list of deleted rows) is dropped with the table.  Returns the other table, if it exists.
+ * Makes a main trigger's table and the other table of a link ID depend on each other.  The storage
+ * of a table that the pattern created is a part of it: it is dropped with it, and not without it.
+ * An aid (a list of deleted rows) is dropped with the table.  Returns the other table, if it
+ * exists.
  */
 static Oid
-depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
+depend_link(Form_pg_trigger form, Oid relid, const char *link_id, bool aid)
 {
 	Oid trigger = form->oid;
 	const DpPattern *pattern = dp_pattern_of_function(form->tgfoid);
 	bool beneath = pattern != NULL && pattern->creates_table;
 	Oid side;
 
-	side = dp_pair_find(pair, false, relid);
+	side = dp_link_find(link_id, false, relid);
 	if (!OidIsValid(side))
 		return InvalidOid;
 	if (!beneath)
@@ -199,13 +200,13 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 				  : aid   ? DEPENDENCY_AUTO
 						  : DEPENDENCY_NORMAL);
 	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
-		depend_triggers(side, pair, relid);
+		depend_triggers(side, link_id, relid);
 	else
 	{
 		ListCell *lc;
 
 		foreach(lc, find_all_inheritors(side, NoLock, NULL))
-			depend_triggers(lfirst_oid(lc), pair, relid);
+			depend_triggers(lfirst_oid(lc), link_id, relid);
 	}
 	return side;
 }
@@ -271,7 +272,7 @@ depend_others(Oid relid)
 
 /* The triggers of a side table, or of one of its partitions, depend on the main table. */
 static void
-depend_triggers(Oid side, const char *pair, Oid main)
+depend_triggers(Oid side, const char *link_id, Oid main)
 {
 	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -291,7 +292,7 @@ depend_triggers(Oid side, const char *pair, Oid main)
 		first = first_argument(rel, tuple);
 		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0 ||
 			 strcmp(first, "anchor") == 0) &&
-			strcmp(first + strlen(first) + 1, pair) == 0)
+			strcmp(first + strlen(first) + 1, link_id) == 0)
 			dp_depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
 	}
 	systable_endscan(scan);
@@ -321,7 +322,7 @@ depend_side(Oid relid)
 		first = first_argument(rel, tuple);
 		if (strcmp(first, "side") != 0 && strcmp(first, "part") != 0)
 			continue;
-		main = dp_pair_find(first + strlen("side") + 1, true, relid);
+		main = dp_link_find(first + strlen("side") + 1, true, relid);
 		if (OidIsValid(main))
 			depend_main(main);
 	}
@@ -368,9 +369,10 @@ dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
  * other and then sees its trigger.
  */
 static void
-pair_lock(const char *pair)
+link_lock(const char *link_id)
 {
-	LockDatabaseObject(TriggerRelationId, hash_bytes((const unsigned char *) pair, strlen(pair)), 0,
+	LockDatabaseObject(TriggerRelationId,
+					   hash_bytes((const unsigned char *) link_id, strlen(link_id)), 0,
 					   ExclusiveLock);
 }
 
@@ -390,7 +392,7 @@ dp_depend_has_guard(Oid relid, Oid main)
 		if (trigger->tgnargs == 3 && dp_is_internal(trigger->tgfoid, "pattern_guard_trigger"))
 		{
 			Oid found =
-				OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
+				OidIsValid(main) ? dp_link_find(trigger->tgargs[1], true, relid) : InvalidOid;
 
 			result = !OidIsValid(found) || found == main;
 		}

@@ -20,10 +20,10 @@ extern void dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyTyp
 
 /*
  * Two sessions may create triggers of one declaration at a time, as a parallel restore does: the
- * second must see the trigger of the first.  Locks the pairs that the arguments of a new trigger
- * name, and for the second pair of a declaration the first too.  This order avoids deadlocks.
+ * second must see the trigger of the first.  Locks the link IDs that the arguments of a new trigger
+ * name, and for the second link ID of a declaration the first too.  This order avoids deadlocks.
  */
-extern void dp_depend_lock_pairs(Oid relid, List *args);
+extern void dp_depend_lock_links(Oid relid, List *args);
 
 /*
  * True if a guard trigger shows that the table belongs to a pattern, unless it is known to belong

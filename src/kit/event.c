@@ -182,7 +182,7 @@ trigger_created(CreateTrigStmt *stmt)
 	if (!OidIsValid(relid))
 		return;
 	CommandCounterIncrement();
-	dp_depend_lock_pairs(relid, stmt->args);
+	dp_depend_lock_links(relid, stmt->args);
 	dp_depend_relation(relid);
 }
 

@@ -172,14 +172,14 @@ require_sides(DpDecl *decl)
 	const DpPattern *pattern = dp_pattern_find(decl->pattern);
 	int i;
 
-	for (i = 0; pattern->keeps_originals && i < DP_PAIR_OPTIONS; i++)
+	for (i = 0; pattern->keeps_originals && i < DP_LINK_OPTIONS; i++)
 	{
-		char *pair = dp_decl_text(decl, dp_pair_options[i]);
+		char *link_id = dp_decl_text(decl, dp_link_options[i]);
 		StringInfoData sql;
 		DpActor self;
 		bool empty;
 
-		if (pair == NULL || OidIsValid(dp_pair_side(pair, decl->target)))
+		if (link_id == NULL || OidIsValid(dp_link_side(link_id, decl->target)))
 			continue;
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT FROM ");
@@ -308,7 +308,7 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 		(dp_maintain ||
 		 !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
 	{
-		Oid main = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+		Oid main = dp_link_main(trigdata->tg_trigger->tgargs[1], relid);
 		const char *name = trigdata->tg_trigger->tgargs[2];
 
 		if (InNoForceRLSOperation() && OidIsValid(main) && on_created_table(main, name))
@@ -510,13 +510,13 @@ text_argument(FunctionCallInfo fcinfo, int n)
 }
 
 /*
- * _pattern_side(pair, rel) -> regclass
+ * _pattern_side(link_id, rel) -> regclass
  */
 DP_FUNCTION(dp_pattern_side);
 Datum
 dp_pattern_side(PG_FUNCTION_ARGS)
 {
-	Oid side = dp_pair_side(text_argument(fcinfo, 0), PG_GETARG_OID(1));
+	Oid side = dp_link_side(text_argument(fcinfo, 0), PG_GETARG_OID(1));
 
 	if (!OidIsValid(side))
 		PG_RETURN_NULL();

@@ -80,8 +80,8 @@ dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 event
 {
 	TriggerData *trigdata = dp_trigger_require(fcinfo, pattern, events, 3);
 	Oid relid = RelationGetRelid(trigdata->tg_relation);
-	const char *pair = trigdata->tg_trigger->tgargs[1];
-	Oid main = dp_pair_main(pair, relid);
+	const char *link_id = trigdata->tg_trigger->tgargs[1];
+	Oid main = dp_link_main(link_id, relid);
 	DpDecl *decl;
 
 	dp_note_watch(relid);
@@ -89,11 +89,11 @@ dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 event
 	{
 		/* the declaration stays as it is until the statement ends */
 		LockRelationOid(main, RowExclusiveLock);
-		main = dp_pair_main(pair, relid);
+		main = dp_link_main(link_id, relid);
 	}
 	if (!OidIsValid(main))
 	{
-		dp_pair_require_owner(pair, true, relid);
+		dp_link_require_owner(link_id, true, relid);
 		return NULL;
 	}
 	decl = dp_decl_find(main, pattern, trigdata->tg_trigger->tgargs[2]);

@@ -46,8 +46,8 @@ dp_trigger_require(FunctionCallInfo fcinfo, const char *pattern, uint32 events, 
 extern DpDecl *dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
 
 /*
- * The same for a trigger with the arguments ('side', pair, name) on the other
- * table of a pair.  Locks the declaration's table as a writer does.  Also
+ * The same for a trigger with the arguments ('side', link_id, name) on the other
+ * table of a link ID.  Locks the declaration's table as a writer does.  Also
  * returns NULL if the table was restored alone.  Raises
  * OBJECT_NOT_IN_PREREQUISITE_STATE if the tables have different owners.
  */

@@ -327,7 +327,7 @@ DROP TRIGGER a_refuse ON t;
 
 -- Triggers made by hand do no harm
 CREATE TABLE f (id int PRIMARY KEY, doc bson);
-CREATE TRIGGER f1 AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z"}');
+CREATE TRIGGER f1 AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "link_id": "z"}');
 SELECT throws_ok($$INSERT INTO f VALUES (1, '{}')$$, '22023', NULL, 'an incomplete declaration');
 DROP TRIGGER f1 ON f;
 CREATE TRIGGER zz_docpatterns_f AFTER DELETE ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{bad');

@@ -16,7 +16,7 @@ SELECT is_empty($$SELECT * FROM pattern_check('t')$$, 'no pattern, no violation'
 SELECT is_empty($$SELECT * FROM pattern_list('t')$$, 'nothing to list');
 SELECT outlier_enable('t', 'a', 3, chunk => 2, count_field => 'n'), outlier_enable('t', 'b', 2, flag => 'more', is_set => true, stay => 'last') \g /dev/null
 SELECT results_eq($$SELECT rel::text, pattern, name, (options ->> 'threshold')::int FROM pattern_list('t')$$, $$VALUES ('t', 'outlier', 'a', 3), ('t', 'outlier', 'b', 2)$$, 'two declarations');
-SELECT ok(NOT bool_or(options ? 'pair' OR options ? 'name'), 'listed without what is not an option') FROM pattern_list();
+SELECT ok(NOT bool_or(options ? 'link_id' OR options ? 'name'), 'listed without what is not an option') FROM pattern_list();
 SELECT throws_ok(format('SELECT %s', call), '22023', NULL, 'which one? ' || call) FROM unnest(ARRAY['pattern_repair(''t'')', 'pattern_disable(''t'')', 'outlier_count(''t'', 1)']) call;
 SELECT throws_ok('CALL pattern_build(''t'')', '22023', NULL, 'which one? pattern_build');
 SELECT throws_ok($$SELECT pattern_repair('t', 'c')$$, '42704', 'table "t" has no pattern "c"', 'a name that is not declared');

@@ -369,7 +369,7 @@ DROP TABLE x CASCADE;
 -- a declaration that somebody has written by hand
 CREATE TABLE x (id int PRIMARY KEY, doc bson);
 CREATE TRIGGER zz_docpatterns_88_versioning_rev BEFORE UPDATE ON x FOR EACH ROW
-  EXECUTE FUNCTION docpatterns.versioning_trigger('{name: "rev", revision_field: "rev", storage: "delta", doc_column: "doc", second_pair: "a"}');
+  EXECUTE FUNCTION docpatterns.versioning_trigger('{name: "rev", revision_field: "rev", storage: "delta", doc_column: "doc", second_link_id: "a"}');
 SELECT throws_ok($$SELECT pattern_repair('x', 'rev')$$, '22023', NULL, 'which tables a history lies in has to be said');
 DROP TABLE x CASCADE;
 SELECT * FROM finish();

@@ -66,7 +66,7 @@ is "$(as dp_nobody 'SELECT count(*) FROM s.theirs WHERE e.leak(v)')" 500 'a view
 is "$(as dp_nobody 'SELECT s.definer()')" 1 'a function of the owner'
 
 # Somebody who declares that the tables beneath are his. The declaration is no secret.
-pair=$(root "SELECT options->>'pair' FROM docpatterns._pattern_declarations('s.readings')")
+link_id=$(root "SELECT options->>'link_id' FROM docpatterns._pattern_declarations('s.readings')")
 declared=$(root "SELECT convert_from(substring(tgargs FOR length(tgargs) - 1), 'UTF8') FROM pg_trigger WHERE tgrelid = 's.readings'::regclass")
 as dp_evil "CREATE FOREIGN TABLE e.mine (g int, ts timestamptz NOT NULL, v float8, note text) SERVER docpatterns_bucket;
   CREATE TRIGGER zz_docpatterns_50_bucket_ts BEFORE UPDATE ON e.mine FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger('$declared')" >"$DP_WORK/evil"
@@ -74,8 +74,8 @@ wanted=$(root "SELECT count(*), sum(v) FROM s.readings")
 is "$(for c in 'SELECT count(*) FROM e.mine' "INSERT INTO e.mine VALUES (1, now(), 1)" 'DELETE FROM e.mine' 'TRUNCATE e.mine' "SELECT bucket_pack('e.mine')"; do as dp_evil "$c" | head -1; done | uniq)" \
   'ERROR:  55000: a table that belongs to e.mine is missing' 'a relation that claims somebody'"'"'s tables gets at nothing'
 as dp_evil "CREATE TABLE e.packed (g int, seq int NOT NULL, start timestamptz NOT NULL, data public.bucket NOT NULL); CREATE TABLE e.recent (g int, ts timestamptz NOT NULL, v float8, note text);
-  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.packed FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair', 'ts');
-  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.recent FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair.recent', 'ts')" >>"$DP_WORK/evil"
+  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.packed FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id', 'ts');
+  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.recent FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id.recent', 'ts')" >>"$DP_WORK/evil"
 is "$(root 'SELECT count(*), sum(v) FROM s.readings')" "$wanted" 'tables that claim to be somebody'"'"'s are not read'
 as dp_evil 'DROP FOREIGN TABLE e.mine CASCADE' >/dev/null
 as dp_evil 'DROP TABLE e.packed, e.recent CASCADE' >/dev/null

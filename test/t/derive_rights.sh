@@ -91,13 +91,13 @@ done
 # Pairs are no secret --------------------------------------------------------------------------------------------------------
 
 before=$(root "SELECT doc::text FROM s.movies UNION ALL SELECT doc::text FROM s.made UNION ALL SELECT doc::text FROM s.products UNION ALL SELECT doc::text FROM s.orders ORDER BY 1")
-pair() { root "SELECT encode(tgargs, 'escape') FROM pg_trigger WHERE tgrelid = 's.$1'::regclass AND tgnargs = 1 AND tgname ~ '$2'" | grep -o "\"$3\": \"[0-9a-f]*\"" | head -1 | sed 's/.*: "//; s/"//'; }
+link_id() { root "SELECT encode(tgargs, 'escape') FROM pg_trigger WHERE tgrelid = 's.$1'::regclass AND tgnargs = 1 AND tgname ~ '$2'" | grep -o "\"$3\": \"[0-9a-f]*\"" | head -1 | sed 's/.*: "//; s/"//'; }
 declared() { root "SELECT convert_from(substring(tgargs FOR length(tgargs) - 1), 'UTF8') FROM pg_trigger WHERE tgrelid = 's.$1'::regclass AND tgnargs = 1 AND tgname ~ '$2'" | sed "s/'/''/g"; }
 forge=
 for d in movies:computed_shown:computed_trigger made:computed_total:computed_trigger products:subset_reviews:subset_trigger orders:reference_customer:reference_trigger items:reference_supplier:reference_trigger; do
   table=${d%%:*} rest=${d#*:}
   name=${rest%%:*} function=${rest#*:}
-  p=$(pair $table $name pair) q=$(pair $table $name second_pair)
+  p=$(link_id $table $name link_id) q=$(link_id $table $name second_link_id)
   # a source of his own, a queue of his own, and a table that claims to be what is derived
   forge="$forge CREATE TABLE e.source_$table (_id public.bson_value PRIMARY KEY, doc public.bson);
     CREATE TRIGGER zz_docpatterns_80_${name}_insert AFTER INSERT ON e.source_$table REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.${function/reference_trigger/reference_source_trigger}('side', '$p', '${name#*_}');
@@ -109,7 +109,7 @@ for d in movies:computed_shown:computed_trigger made:computed_total:computed_tri
     CREATE TRIGGER zz_docpatterns_80_${name} BEFORE INSERT OR UPDATE ON e.target_$table FOR EACH ROW EXECUTE FUNCTION docpatterns.$function('$(declared $table $name)');"
 done
 as dp_evil "$forge" >"$DP_WORK/evil"
-is "$(grep -A2 ERROR "$DP_WORK/evil")" '' 'somebody forges triggers that name the pairs'
+is "$(grep -A2 ERROR "$DP_WORK/evil")" '' 'another user forges triggers that name the link IDs'
 for table in movies made products orders items; do
   as dp_evil "INSERT INTO e.source_$table VALUES ('77', '{_id: 77, movie: \"m\", product: 1, i: 1000, x: 1000, date: 1000, text: \"evil\"}')" >>"$DP_WORK/evil"
   as dp_evil "INSERT INTO e.target_$table VALUES ('2', '{_id: 2, customer: 2, supplier: 1}') RETURNING doc; UPDATE e.target_$table SET doc = public.bson_set(doc, 'x', 1) RETURNING doc" >>"$DP_WORK/evil"

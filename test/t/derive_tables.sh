@@ -44,7 +44,7 @@ left="SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t
   UNION ALL SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t WHERE tgname LIKE 'zz\\_docpatterns%' AND tgnargs = 2 AND tgparentid = 0
     AND NOT EXISTS (SELECT FROM pg_trigger m WHERE m.tgnargs = 1 AND m.tgrelid = t.tgrelid AND m.tgfoid = t.tgfoid)
   UNION ALL SELECT a.trigger_name FROM pg_class c CROSS JOIN LATERAL docpatterns._pattern_anchors(c.oid) a WHERE c.relhastriggers
-    AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.rel = c.oid AND d.name = a.label OR a.label IN (bson_get_text(d.options, 'pair'), bson_get_text(d.options, 'second_pair')))
+    AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.rel = c.oid AND d.name = a.label OR a.label IN (bson_get_text(d.options, 'link_id'), bson_get_text(d.options, 'second_link_id')))
   UNION ALL SELECT 'relation ' || c.oid::regclass FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname ~ '_(queue|shards|cold)\$|^by_'
     AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname LIKE '%guard')"
 is "$(ask "$left")" '' 'nothing lies about'

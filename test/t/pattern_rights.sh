@@ -92,11 +92,11 @@ as dp_owner "DROP POLICY p ON s.books; ALTER TABLE s.books DISABLE ROW LEVEL SEC
 
 # Pairs are no secret: a table that claims to be somebody's store gets nothing ---------------------------------------------
 
-pair=$(root "SELECT options->>'pair' FROM docpatterns._pattern_declarations('s.books')")
+link_id=$(root "SELECT options->>'link_id' FROM docpatterns._pattern_declarations('s.books')")
 as dp_evil "CREATE SCHEMA e; CREATE TABLE e.fake (key public.bson_value, chunk bigint, n int, sealed boolean, elements public.bson_value, PRIMARY KEY (key, chunk)); CREATE TRIGGER zz_docpatterns_90_outlier_x_guard BEFORE INSERT ON e.fake FOR EACH STATEMENT
-    EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair', 'x');
+    EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id', 'x');
   CREATE TABLE e.base (id int PRIMARY KEY, doc public.bson); CREATE TRIGGER zz_docpatterns_50_outlier_x AFTER UPDATE ON e.base FOR EACH ROW
-    EXECUTE FUNCTION docpatterns.outlier_trigger('{\"name\": \"x\", \"field\": \"x\", \"flag\": \"f\", \"threshold\": 1, \"stay\": \"first\", \"mode\": \"immediate\", \"pair\": \"$pair\"}');
+    EXECUTE FUNCTION docpatterns.outlier_trigger('{\"name\": \"x\", \"field\": \"x\", \"flag\": \"f\", \"threshold\": 1, \"stay\": \"first\", \"mode\": \"immediate\", \"link_id\": \"$link_id\"}');
   CREATE TRIGGER zz_docpatterns_1 AFTER UPDATE ON e.base FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{')" >"$DP_WORK/evil"
 is "$(as dp_writer "SELECT outlier_push('s.books', 1, 5, 6, 7)"; root 'SELECT count(*) FROM e.fake'; root "SELECT rel, what, expected FROM pattern_check()")" $'3\n0\ne.base|declaration|can be checked' 'a table that claims to be somebody'"'"'s store gets nothing'
 is "$(as dp_evil 'DROP TABLE e.base CASCADE'; root "SELECT to_regclass('s.books_x_extras'), count(*) FROM pattern_list('s.books')")" 's.books_x_extras|1' 'and one that claims somebody'"'"'s store does not take it along when it is dropped'

@@ -125,7 +125,7 @@ static Oid topmost(Oid relid);
 static struct varlena *row_document(TupleTableSlot *row);
 static List *feeds_read(Oid relid);
 static void feeds_of(Oid source, List **feeds);
-static DpDecl *decl_of_pair(Oid relid, const char *pair);
+static DpDecl *decl_of_link(Oid relid, const char *link_id);
 static void changes_end(DpChanges *changes);
 
 Datum
@@ -648,7 +648,7 @@ static void
 feeds_of(Oid source, List **feeds)
 {
 	Relation rel = table_open(source, AccessShareLock);
-	List *pairs = NIL;
+	List *link_ids = NIL;
 	ListCell *lc;
 	TriggerDesc *triggers;
 	int i;
@@ -667,20 +667,20 @@ feeds_of(Oid source, List **feeds)
 			trigger->tgisclone || TRIGGER_FOR_BEFORE(trigger->tgtype) ||
 			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		foreach(lc, pairs)
+		foreach(lc, link_ids)
 			known = known || strcmp(lfirst(lc), trigger->tgargs[1]) == 0;
 		if (known)
 			continue;
-		pairs = lappend(pairs, trigger->tgargs[1]);
-		main = dp_pair_main(trigger->tgargs[1], source);
+		link_ids = lappend(link_ids, trigger->tgargs[1]);
+		main = dp_link_main(trigger->tgargs[1], source);
 		if (!OidIsValid(main))
-			dp_pair_require_owner(trigger->tgargs[1], true, source);
-		decl = OidIsValid(main) ? decl_of_pair(main, trigger->tgargs[1]) : NULL;
+			dp_link_require_owner(trigger->tgargs[1], true, source);
+		decl = OidIsValid(main) ? decl_of_link(main, trigger->tgargs[1]) : NULL;
 		if (decl == NULL)
 			continue;
 		feed = palloc0(sizeof(DpFeed));
 		feed->decl = decl;
-		feed->pair = pstrdup(trigger->tgargs[1]);
+		feed->link_id = pstrdup(trigger->tgargs[1]);
 		feed->source = source;
 		*feeds = lappend(*feeds, feed);
 	}
@@ -702,9 +702,9 @@ feeds_of(Oid source, List **feeds)
 	}
 }
 
-/* The declaration of a table with the pair, or NULL. */
+/* The declaration of a table with the link ID, or NULL. */
 static DpDecl *
-decl_of_pair(Oid relid, const char *pair)
+decl_of_link(Oid relid, const char *link_id)
 {
 	ListCell *lc;
 	int i;
@@ -713,11 +713,11 @@ decl_of_pair(Oid relid, const char *pair)
 	{
 		DpDecl *decl = lfirst(lc);
 
-		for (i = 0; i < DP_PAIR_OPTIONS; i++)
+		for (i = 0; i < DP_LINK_OPTIONS; i++)
 		{
-			char *text = dp_decl_text(decl, dp_pair_options[i]);
+			char *text = dp_decl_text(decl, dp_link_options[i]);
 
-			if (text != NULL && strcmp(text, pair) == 0)
+			if (text != NULL && strcmp(text, link_id) == 0)
 				return decl;
 		}
 	}

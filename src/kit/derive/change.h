@@ -21,8 +21,8 @@
  * UPDATE OR DELETE is one trigger, and dp_changed_wholly() reports changes made to the underlying
  * storage.
  *
- * Their arguments are ('side', pair, name) or, if the source has the main trigger, ('of', name); on
- * partitions of the former ('part', pair, name).
+ * Their arguments are ('side', link_id, name) or, if the source has the main trigger, ('of', name);
+ *on partitions of the former ('part', link_id, name).
  */
 #ifndef DP_KIT_DERIVE_CHANGE_H
 #define DP_KIT_DERIVE_CHANGE_H
@@ -102,9 +102,9 @@ extern struct varlena *dp_source_document(TupleTableSlot *row, const char *colum
 typedef struct DpFeed
 {
 	DpDecl *decl;
-	bool is_main;     /* the source has the main trigger; else a side trigger */
-	const char *pair; /* of the side triggers; NULL for the main one */
-	Oid source;       /* the table that was declared as the source */
+	bool is_main;        /* the source has the main trigger; else a side trigger */
+	const char *link_id; /* of the side triggers; NULL for the main one */
+	Oid source;          /* the table that was declared as the source */
 } DpFeed;
 
 extern List *dp_feeds(Oid relid);

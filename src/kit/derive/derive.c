@@ -42,8 +42,8 @@ dp_derivations_of_source(Oid relid)
 		{
 			DpDerivation *d = dp_derivation(feed->decl);
 
-			if (m->main_on_source && !OidIsValid(d->target) && d->pair != NULL)
-				dp_pair_require_owner(d->pair, false, d->source);
+			if (m->main_on_source && !OidIsValid(d->target) && d->link_id != NULL)
+				dp_link_require_owner(d->link_id, false, d->source);
 			if (OidIsValid(d->source) && OidIsValid(d->target))
 				list = list_append_unique_ptr(list, d);
 		}
@@ -75,7 +75,7 @@ dp_derivations_of_target(Oid relid)
 
 /*
  * The derivation of a declaration, cached in it.  For a partition's declaration, that of its table.
- * Raises UNDEFINED_OBJECT if the other table of the pair does not exist.
+ * Raises UNDEFINED_OBJECT if the other table of the link ID does not exist.
  */
 DpDerivation *
 dp_derivation(DpDecl *decl)
@@ -96,14 +96,14 @@ dp_derivation(DpDecl *decl)
 		elog(ERROR, "pattern \"%s\" does not derive data", decl->pattern);
 	d->decl = decl;
 	d->context = decl->context;
-	d->pair = dp_decl_text(decl, "pair");
+	d->link_id = dp_decl_text(decl, "link_id");
 	if (d->methods->main_on_source)
 		d->source = decl->target;
 	else
 		d->target = decl->target;
-	if (d->pair != NULL)
+	if (d->link_id != NULL)
 	{
-		Oid side = dp_pair_side(d->pair, decl->target);
+		Oid side = dp_link_side(d->link_id, decl->target);
 
 		if (d->methods->main_on_source)
 			d->target = side;

@@ -82,7 +82,7 @@ struct DpDerivation
 	DpDecl *decl; /* of the main trigger, on either table */
 	Oid source;   /* tables, not partitions */
 	Oid target;
-	char *pair;
+	char *link_id;
 
 	/* Set by methods->open(): */
 	char *source_column; /* the source's document column; NULL: the only one, or the row as a
@@ -239,7 +239,7 @@ struct DpDeriveMethods
  *						and for create_missing AFTER DELETE, for each row,
  *						AFTER DELETE OR TRUNCATE, for each statement
  *
- * and knows its table by the arguments: 'side', pair, name; or the options; or 'of', name.  A
+ * and knows its table by the arguments: 'side', link_id, name; or the options; or 'of', name.  A
  * guarded target has guard triggers instead.
  */
 extern Datum dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern);

@@ -31,7 +31,7 @@
 /* Facts about a queue's table, cached between statements */
 typedef struct QueueTable
 {
-	char pair[64];
+	char link_id[64];
 	Oid main;
 	uint64 generation;
 	Oid table;
@@ -55,7 +55,7 @@ typedef struct QueueTable
 struct DpQueue
 {
 	DpDecl *decl;
-	bool gone; /* a list of deleted rows: "gone_pair" */
+	bool gone; /* a list of deleted rows: "deleted_link_id" */
 	QueueTable table;
 	DpWriter *writer;       /* NULL until an entry is inserted */
 	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
@@ -64,7 +64,7 @@ struct DpQueue
 static QueueTable tables_known[TABLES_KNOWN];
 static int next_known = 0;
 
-static void table_find(DpDecl *decl, const char *pair, QueueTable *table);
+static void table_find(DpDecl *decl, const char *link_id, QueueTable *table);
 static void table_read(Oid table, QueueTable *known);
 static bool is_guard(const Trigger *trigger);
 static List *
@@ -78,14 +78,14 @@ DpQueue *
 dp_queue_open(DpDecl *decl, const char *option)
 {
 	DpQueue *queue = palloc0(sizeof(DpQueue));
-	char *pair = dp_decl_text(decl, option);
+	char *link_id = dp_decl_text(decl, option);
 
 	queue->decl = decl;
-	queue->gone = strcmp(option, "gone_pair") == 0;
-	if (pair == NULL || strlen(pair) >= sizeof(queue->table.pair))
+	queue->gone = strcmp(option, "deleted_link_id") == 0;
+	if (link_id == NULL || strlen(link_id) >= sizeof(queue->table.link_id))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
-	table_find(decl, pair, &queue->table);
+	table_find(decl, link_id, &queue->table);
 	return queue;
 }
 
@@ -189,8 +189,8 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 
 /*
  * Deletes at most as many entries older than 30 days, and all but the last 10,000 of a key, which
- * may be NULL.  A list of deleted rows ("gone_pair") does this itself after each 256th insert.
- * Does nothing while another transaction does it, or above READ COMMITTED.
+ * may be NULL.  A list of deleted rows ("deleted_link_id") does this itself after each 256th
+ * insert. Does nothing while another transaction does it, or above READ COMMITTED.
  */
 static void
 queue_forget(DpQueue *queue, const DpValue *key, int64 most)
@@ -352,7 +352,7 @@ entry_compare(const void *a, const void *b)
  * The queue's table.  Finding it searches all triggers, so it is cached until the schema changes.
  */
 static void
-table_find(DpDecl *decl, const char *pair, QueueTable *table)
+table_find(DpDecl *decl, const char *link_id, QueueTable *table)
 {
 	uint64 now = dp_schema_generation();
 	int i;
@@ -363,15 +363,15 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 	{
 		known = &tables_known[i];
 		if (known->generation == now && known->main == decl->target &&
-			strcmp(known->pair, pair) == 0)
+			strcmp(known->link_id, link_id) == 0)
 		{
 			*table = *known;
 			return;
 		}
 	}
-	found = dp_require_side(decl, pair);
+	found = dp_require_side(decl, link_id);
 	memset(table, 0, sizeof(QueueTable));
-	strcpy(table->pair, pair);
+	strcpy(table->link_id, link_id);
 	table->main = decl->target;
 	table_read(found, table);
 	table->generation = now;
@@ -427,9 +427,9 @@ dp_pattern_forget_gone(PG_FUNCTION_ARGS)
 	{
 		DpDecl *decl = lfirst(lc);
 
-		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "gone_pair") != NULL)
+		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "deleted_link_id") != NULL)
 		{
-			DpQueue *queue = dp_queue_open(decl, "gone_pair");
+			DpQueue *queue = dp_queue_open(decl, "deleted_link_id");
 
 			queue_forget(queue, NULL, PG_INT64_MAX);
 			dp_queue_close(queue);

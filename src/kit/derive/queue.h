@@ -10,7 +10,7 @@
  *		delta		bson, or null: recompute the group
  *		queued_at	timestamptz, by the clock
  *
- * with an index on (key, id) and a guard trigger.  Its pair is an option of the declaration.
+ * with an index on (key, id) and a guard trigger.  Its link ID is an option of the declaration.
  *
  * Inserting never waits.  Dequeuing uses SKIP LOCKED and deletes, so each entry takes effect once,
  * in the transaction that commits.  Two transactions may dequeue entries of one key, so processing
@@ -28,8 +28,8 @@
 typedef struct DpQueue DpQueue;
 
 /*
- * Opens the queue of a declaration, whose option (usually "second_pair") names
- * the pair.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the table is missing.
+ * Opens the queue of a declaration, whose option (usually "second_link_id") names
+ * the link ID.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the table is missing.
  */
 extern DpQueue *dp_queue_open(DpDecl *decl, const char *option);
 extern void dp_queue_close(DpQueue *queue);

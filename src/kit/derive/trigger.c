@@ -86,8 +86,8 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 		DpDerivation *d = dp_derivation(decl);
 		TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 
-		if (begins && !OidIsValid(d->source) && d->pair != NULL)
-			dp_pair_require_owner(d->pair, false, decl->target);
+		if (begins && !OidIsValid(d->source) && d->link_id != NULL)
+			dp_link_require_owner(d->link_id, false, decl->target);
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 			return PointerGetDatum(target_before(d, decl, trigdata));
 		target_gone(d, decl, trigdata->tg_trigtuple, desc,

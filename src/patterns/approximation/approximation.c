@@ -85,12 +85,12 @@ dp_approximation(DpDecl *decl)
 		a->form = DP_APPROXIMATION_STEP;
 	else if (a->shards > 0)
 	{
-		char *pair = dp_decl_text(decl, "pair");
+		char *link_id = dp_decl_text(decl, "link_id");
 
 		a->form = DP_APPROXIMATION_SHARDS;
-		if (pair == NULL)
+		if (link_id == NULL)
 			bad_option(decl, "slots");
-		a->side = dp_pair_side(pair, decl->target);
+		a->side = dp_link_side(link_id, decl->target);
 	}
 	else if (dp_decl_text(decl, "threshold") != NULL)
 	{
@@ -168,7 +168,7 @@ dp_approximation_verify(PG_FUNCTION_ARGS)
 	decl.options = PG_GETARG_VARLENA_PP(1);
 	decl.context = CurrentMemoryContext;
 	if (dp_approximation(&decl)->form != DP_APPROXIMATION_SHARDS &&
-		dp_decl_text(&decl, "pair") != NULL)
+		dp_decl_text(&decl, "link_id") != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot change a counter with shards to another form"),
 						errhint("Call pattern_disable() and declare the pattern again.")));

@@ -235,7 +235,7 @@ static Oid
 shards_table(DpApproximation *a)
 {
 	if (!OidIsValid(a->side))
-		a->side = dp_require_side(a->decl, dp_decl_text(a->decl, "pair"));
+		a->side = dp_require_side(a->decl, dp_decl_text(a->decl, "link_id"));
 	return a->side;
 }
 

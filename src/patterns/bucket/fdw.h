@@ -20,7 +20,7 @@
  *				columns, arrived).
  *
  * Columns are matched by position among those that are not dropped, never by
- * name, so that any of them may be renamed.  The tables are found by the pairs in
+ * name, so that any of them may be renamed.  The tables are found by the link IDs in
  * their triggers, and only if they have the relation's owner.
  */
 #ifndef DP_PATTERNS_BUCKET_FDW_H

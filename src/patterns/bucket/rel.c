@@ -381,8 +381,8 @@ rel_make(Oid relid, DpDecl *decl)
 	table_close(main, NoLock);
 	rel_roles(rel);
 
-	rel->packed = side_find(rel, "pair");
-	rel->recent = side_find(rel, "second_pair");
+	rel->packed = side_find(rel, "link_id");
+	rel->recent = side_find(rel, "second_link_id");
 	rel_packed(rel);
 	rel_recent(rel);
 	rel_spans(rel);
@@ -632,19 +632,19 @@ rel_limits(DpBucketRel *rel)
 		rel->granularity_us = interval_fixed(&rel->granularity);
 }
 
-/* Returns one of the two tables, by the option with its pair. */
+/* Returns one of the two tables, by the option with its link ID. */
 static Oid
 side_find(DpBucketRel *rel, const char *option)
 {
-	char *pair = dp_decl_text(rel->decl, option);
-	Oid side = pair != NULL ? dp_pair_side(pair, rel->relid) : InvalidOid;
+	char *link_id = dp_decl_text(rel->decl, option);
+	Oid side = link_id != NULL ? dp_link_side(link_id, rel->relid) : InvalidOid;
 
 	if (!OidIsValid(side))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a table that belongs to %s is missing", dp_bucket_rel_name(rel)),
 				 errdetail("The table of %s was dropped, lost its triggers, or has another owner.",
-						   strcmp(option, "pair") == 0 ? "buckets" : "waiting measurements")));
+						   strcmp(option, "link_id") == 0 ? "buckets" : "waiting measurements")));
 	return side;
 }
 

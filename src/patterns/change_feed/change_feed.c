@@ -110,7 +110,7 @@ static void renumber(DpChangeFeed *f, const Change *change, int64 since);
 
 static const DpOption options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
-	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpChangeFeed, pair) },
+	{ "link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpChangeFeed, link_id) },
 	{ "documents", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpChangeFeed, documents) },
 	{ "channel", DP_OPTION_TEXT, DP_ALTERABLE, DP_BETWEEN(1, NAMEDATALEN - 1),
 	  DP_INTO(DpChangeFeed, channel) },
@@ -176,7 +176,7 @@ dp_change_feed_table(DpChangeFeed *f)
 
 	if (likely(OidIsValid(f->side)))
 		return f->side;
-	side = dp_require_side(f->decl, f->pair);
+	side = dp_require_side(f->decl, f->link_id);
 	sequences = getOwnedSequences(side);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{

@@ -40,7 +40,7 @@ typedef enum DpFeedColumn
 typedef struct DpChangeFeed
 {
 	DpDecl *decl;
-	char *pair;
+	char *link_id;
 	bool documents; /* store documents, not only keys and paths */
 	char *channel;  /* to notify; NULL: none */
 	Oid side;       /* the table of changes, InvalidOid until found */

@@ -133,7 +133,7 @@ dp_computed_anew(PG_FUNCTION_ARGS)
 
 	if (d->deferred)
 	{
-		DpQueue *queue = dp_queue_open(d->decl, "second_pair");
+		DpQueue *queue = dp_queue_open(d->decl, "second_link_id");
 
 		dp_queue_clear(queue);
 		dp_queue_close(queue);
@@ -159,7 +159,7 @@ dp_computed_refresh(PG_FUNCTION_ARGS)
 
 	if (!d->deferred)
 		PG_RETURN_INT64(0);
-	queue = dp_queue_open(d->decl, "second_pair");
+	queue = dp_queue_open(d->decl, "second_link_id");
 	taken = dp_queue_take(queue, NULL, most);
 	dp_queue_close(queue);
 	run = dp_derive_begin();

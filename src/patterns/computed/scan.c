@@ -182,7 +182,7 @@ dp_computed_each_group(DpComputed *c, DpDerive *run)
 void
 dp_computed_enqueue(DpComputed *c, const DpValue *key)
 {
-	DpQueue *queue = dp_queue_open(c->derivation->decl, "second_pair");
+	DpQueue *queue = dp_queue_open(c->derivation->decl, "second_link_id");
 
 	dp_queue_add(queue, key, NULL);
 	dp_queue_close(queue);

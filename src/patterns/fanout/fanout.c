@@ -129,9 +129,9 @@ fanout_open(DpDerivation *d)
 		fmgr_info_copy(&f->keys[i].cmp, &type->cmp_proc_finfo, d->context);
 		f->keys[i].collation = decl->keys[i].collation;
 	}
-	f->follow_pair = dp_decl_text(decl, "second_pair");
-	if (f->follow_pair != NULL)
-		f->follows = dp_pair_side(f->follow_pair, decl->target);
+	f->follow_link_id = dp_decl_text(decl, "second_link_id");
+	if (f->follow_link_id != NULL)
+		f->follows = dp_link_side(f->follow_link_id, decl->target);
 	if (OidIsValid(f->follows))
 		f->followers = dp_source_open(f->follows, dp_decl_text(decl, "source_doc_column"));
 }
@@ -265,8 +265,8 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 			!dp_fanout_author(group)->gathered)
 			authors[n++] = group;
 	}
-	if (n > 0 && f->followers == NULL && f->follow_pair != NULL)
-		dp_pair_require_owner(f->follow_pair, false, f->derivation->decl->target);
+	if (n > 0 && f->followers == NULL && f->follow_link_id != NULL)
+		dp_link_require_owner(f->follow_link_id, false, f->derivation->decl->target);
 	if (n == 0 || f->followers == NULL)
 		return;
 	dp_derive_lock_groups(authors, n, RowExclusiveLock);

@@ -69,7 +69,7 @@ typedef struct DpFanoutKey
 typedef struct DpFanout
 {
 	DpDerivation *derivation;
-	char *follow_pair;
+	char *follow_link_id;
 	Oid follows; /* the table of followers, InvalidOid if it is missing */
 	DpSource *posts;
 	DpSource *followers; /* NULL if the table is missing */

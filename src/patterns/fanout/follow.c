@@ -51,7 +51,7 @@ dp_fanout_follows_changed(DpChanges *changes)
 			!dp_decl_maintained(feed->decl))
 			continue;
 		f = dp_fanout(feed->decl);
-		if (f->follow_pair != NULL && strcmp(f->follow_pair, feed->pair) == 0 &&
+		if (f->follow_link_id != NULL && strcmp(f->follow_link_id, feed->link_id) == 0 &&
 			OidIsValid(f->derivation->target) && f->followers != NULL)
 		{
 			fanouts = lappend(fanouts, f);

@@ -56,7 +56,7 @@ static char *split_search(const DpSplitField *field, const char *values);
 
 static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpOutlier, field) },
-	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, pair) },
+	{ "link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, link_id) },
 	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
 	  DP_INTO(DpOutlier, threshold) },
 	{ "flag", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED | DP_DERIVED,

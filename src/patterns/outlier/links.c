@@ -327,7 +327,7 @@ static void
 links_verify(DpOutlier *o)
 {
 	Relation rel = table_open(o->side, AccessShareLock);
-	char *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
+	char *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "link_id"));
 	int i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)

@@ -49,7 +49,7 @@ typedef struct DpOutlier
 	bool deferred;
 	bool indexed;    /* kept elements are indexed too */
 	bool had_extras; /* the document is being corrected: the flag is set by us */
-	char *pair;
+	char *link_id;
 	Oid side;          /* the store's table, InvalidOid until found */
 	char *link;        /* path of the key in the collection's documents; NULL: chunks */
 	char *side_column; /* the collection's bson column */

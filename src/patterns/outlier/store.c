@@ -180,7 +180,7 @@ store_of(DpOutlier *o)
 {
 	if (likely(OidIsValid(o->side)))
 		return store_kind(o);
-	o->side = dp_require_side(o->decl, o->pair);
+	o->side = dp_require_side(o->decl, o->link_id);
 	PG_TRY();
 	{
 		store_kind(o)->verify(o);

@@ -66,7 +66,7 @@ static Oid
 claims_table(DpPreallocated *p)
 {
 	if (!OidIsValid(p->side))
-		p->side = dp_require_side(p->decl, p->pair);
+		p->side = dp_require_side(p->decl, p->link_id);
 	return p->side;
 }
 
@@ -484,7 +484,7 @@ dp_claims_drop_orphans(DpDecl *decl)
 {
 	DpPreallocated *p = dp_preallocated(decl);
 
-	if (p->pair != NULL)
+	if (p->link_id != NULL)
 		dp_side_drop_orphans(decl, claims_table(p),
 							 "side.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR");
 }

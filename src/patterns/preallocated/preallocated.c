@@ -92,7 +92,7 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
 	p = dp_preallocated(decl);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(preallocated_before(p, trigdata));
-	if (p->pair == NULL)
+	if (p->link_id == NULL)
 		return PointerGetDatum(NULL);
 	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		dp_claims_statement(p, trigdata);
@@ -122,8 +122,8 @@ dp_preallocated(DpDecl *decl)
 	dp_options_read(decl, p);
 	(void) dp_option_value(decl->options, "shape", DP_TYPE_DOCUMENT, &shape);
 	p->shape = dp_shape_read(shape.data, shape.len);
-	p->pair = dp_decl_text(decl, "pair");
-	if ((p->pair != NULL) != (!p->in_document && p->shape->kind != DP_SHAPE_CLOCK))
+	p->link_id = dp_decl_text(decl, "link_id");
+	if ((p->link_id != NULL) != (!p->in_document && p->shape->kind != DP_SHAPE_CLOCK))
 		bad_option(decl, "store");
 	if (p->available != NULL && p->shape->kind == DP_SHAPE_CLOCK)
 		bad_option(decl, "available_field");
@@ -327,7 +327,7 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 	struct varlena *old = NULL;
 	struct varlena *result;
 
-	if (is_update && p->pair != NULL)
+	if (is_update && p->link_id != NULL)
 		dp_claims_before(p, trigdata);
 	if (is_update)
 	{
@@ -361,7 +361,7 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 		/* with its document a row would lose its slots */
 		if (old != NULL && p->shape->kind != DP_SHAPE_CLOCK &&
 			dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &field) &&
-			(p->pair != NULL ||
+			(p->link_id != NULL ||
 			 (cells = dp_shape_cells(p->shape, old, &field, false, &why)) == NULL ||
 			 dp_cells_free(cells) < cells->n))
 			dp_preallocated_refuse(p, NULL, "cannot be removed", "The document would be null.");
@@ -558,7 +558,7 @@ month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, str
 	if (p->in_document && cells != NULL)
 		(void) dp_preallocated_expire(p, old, cells, GetCurrentTimestamp());
 	taken = cells != NULL && dp_cells_free(cells) < cells->n;
-	if (p->pair != NULL)
+	if (p->link_id != NULL)
 	{
 		DpClaim *claims;
 		MemoryContext context = CurrentMemoryContext;
@@ -764,7 +764,7 @@ empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *a
 	if (grown == NULL)
 		dp_preallocated_refuse(p, key, "does not have its shape", why);
 	value = dp_value_of_varlena(grown);
-	if (p->pair != NULL)
+	if (p->link_id != NULL)
 	{
 		cells = dp_shape_cells(p->shape, doc, &value, false, &why);
 		if (cells == NULL)

@@ -38,7 +38,7 @@ typedef struct DpPreallocated
 	DpPath *available;  /* NULL: not declared */
 	DpShape *shape;
 	bool in_document;        /* store => 'document' */
-	char *pair;              /* NULL unless there is a table of claims */
+	char *link_id;           /* NULL unless there is a table of claims */
 	Oid side;                /* that table, InvalidOid until it is found */
 	struct DpLookup *lookup; /* of rows, by their keys; created when first used */
 } DpPreallocated;

@@ -385,14 +385,14 @@ query_table_of(Oid table)
 		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
 			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		source = dp_pair_main(trigger->tgargs[1], table);
+		source = dp_link_main(trigger->tgargs[1], table);
 		foreach(lc, OidIsValid(source) ? dp_decls(source) : NIL)
 		{
 			DpDecl *decl = lfirst(lc);
-			char *pair =
-				strcmp(decl->pattern, "query_table") == 0 ? dp_decl_text(decl, "pair") : NULL;
+			char *link_id =
+				strcmp(decl->pattern, "query_table") == 0 ? dp_decl_text(decl, "link_id") : NULL;
 
-			if (pair != NULL && strcmp(pair, trigger->tgargs[1]) == 0)
+			if (link_id != NULL && strcmp(link_id, trigger->tgargs[1]) == 0)
 				found = decl;
 		}
 	}

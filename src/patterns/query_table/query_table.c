@@ -44,7 +44,7 @@ dp_query_table(DpDecl *decl)
 {
 	DpQueryTable *q;
 	MemoryContext old;
-	char *pair;
+	char *link_id;
 	DpIter iter;
 	DpElement element;
 	int n;
@@ -60,8 +60,8 @@ dp_query_table(DpDecl *decl)
 	q->decl = decl;
 	q->source = decl->target;
 	q->bson_value = dp_types()->bson_value;
-	pair = dp_decl_text(decl, "pair");
-	q->table = pair != NULL ? dp_pair_side(pair, q->source) : InvalidOid;
+	link_id = dp_decl_text(decl, "link_id");
+	q->table = link_id != NULL ? dp_link_side(link_id, q->source) : InvalidOid;
 	dp_options_read(decl, q);
 	q->npartition = dp_document_count(q->partition.data, q->partition.len);
 	q->nplace = q->npartition + dp_document_count(q->clustering.data, q->clustering.len);

@@ -42,7 +42,7 @@ static bool repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *in
 
 static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
-	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, pair) },
+	{ "link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, link_id) },
 	{ "id_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, id_field) },
 	{ "live", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
 	{ "frozen", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
@@ -260,7 +260,7 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 		ref = dp_reference(decl);
 		if (!ref->deferred || !dp_ref_source(ref))
 			continue;
-		queue = dp_queue_open(decl, "second_pair");
+		queue = dp_queue_open(decl, "second_link_id");
 		taken = dp_queue_take(queue, NULL, batch);
 		dp_queue_close(queue);
 		if (taken == NIL)

@@ -150,7 +150,7 @@ collecting_find(DpReference *ref, bool of_source)
 
 		if (!(of_source ? dp_statement_noted(&statement, &c->statement)
 						: c->statement.depth == statement.depth) ||
-			c->of_source != of_source || strcmp(c->pair, ref->pair) != 0 ||
+			c->of_source != of_source || strcmp(c->link_id, ref->link_id) != 0 ||
 			c->state.owner != GetCurrentSubTransactionId())
 			continue;
 		if (!of_source)
@@ -211,7 +211,7 @@ dp_ref_collecting(DpReference *ref, bool of_source)
 	c->run = dp_ref_run_make();
 	c->state.context = c->run->context;
 	old = MemoryContextSwitchTo(c->run->context);
-	c->pair = pstrdup(ref->pair);
+	c->link_id = pstrdup(ref->link_id);
 	c->name = pstrdup(ref->decl->name);
 	MemoryContextSwitchTo(old);
 	c->target = ref->decl->target;

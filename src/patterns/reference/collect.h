@@ -19,7 +19,7 @@
 typedef struct DpRefCollecting
 {
 	DpState state;
-	char *pair;
+	char *link_id;
 	char *name;
 	Oid target;
 	Oid source;

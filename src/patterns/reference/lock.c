@@ -26,7 +26,7 @@ static int wanted_compare(const void *a, const void *b);
 uint64
 dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 {
-	uint64 declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
+	uint64 declaration = hash_bytes((const unsigned char *) ref->link_id, strlen(ref->link_id));
 
 	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
 }

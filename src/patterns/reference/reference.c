@@ -453,7 +453,7 @@ reference_after(DpReference *ref)
 		if (id->lags)
 		{
 			if (queue == NULL)
-				queue = dp_queue_open(ref->decl, "second_pair");
+				queue = dp_queue_open(ref->decl, "second_link_id");
 			dp_queue_add(queue, &id->id, NULL);
 		}
 		if (id->wanted <= 0)

@@ -50,7 +50,7 @@ typedef struct DpReference
 	DpRefDelete on_delete;
 	bool missing_error;
 	bool deferred;
-	char *pair;
+	char *link_id;
 	DpDecl *source; /* key and document column of the source; NULL until it is looked for */
 	DpLookup *source_key;
 	DpLookup *by_id; /* target rows by the id of a site outside of arrays */

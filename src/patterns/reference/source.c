@@ -61,10 +61,10 @@ dp_ref_source(DpReference *ref)
 
 	if (likely(ref->source != NULL))
 		return true;
-	relid = dp_pair_side(ref->pair, ref->decl->target);
+	relid = dp_link_side(ref->link_id, ref->decl->target);
 	if (!OidIsValid(relid))
 	{
-		dp_pair_require_owner(ref->pair, false, ref->decl->target);
+		dp_link_require_owner(ref->link_id, false, ref->decl->target);
 		return false;
 	}
 	ref->source_key = dp_lookup_primary(relid, context);
@@ -205,7 +205,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		return dp_trigger_pass(fcinfo);
 	ref = dp_reference(decl);
-	if (strcmp(ref->pair, trigdata->tg_trigger->tgargs[1]) != 0 || !dp_ref_source(ref))
+	if (strcmp(ref->link_id, trigdata->tg_trigger->tgargs[1]) != 0 || !dp_ref_source(ref))
 		return dp_trigger_pass(fcinfo);
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
@@ -359,7 +359,7 @@ source_changed(DpReference *ref, DpRefRun *run)
 		else if (ref->deferred && !id->appeared)
 		{
 			if (queue == NULL)
-				queue = dp_queue_open(ref->decl, "second_pair");
+				queue = dp_queue_open(ref->decl, "second_link_id");
 			dp_queue_add(queue, &id->id, NULL);
 		}
 		else

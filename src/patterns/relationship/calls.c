@@ -18,7 +18,7 @@
 static bool relationship_repair_row(DpDecl *decl, const DpKey *key);
 
 static const DpOption options[] = {
-	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, pair) },
+	{ "link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, link_id) },
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED,
 	  DP_INTO(DpRelationship, sides[0].field) },
 	{ "other_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpRelationship, sides[1].field) },

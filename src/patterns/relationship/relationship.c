@@ -45,13 +45,13 @@
 #include "patterns/relationship/relationship.h"
 
 /* Collections of row triggers: ids are their addresses */
-static const char noted_edges; /* [pair, side, to, from, sign] */
-static const char noted_rows;  /* [pair, side, key]: new rows, to which older rows may refer */
+static const char noted_edges; /* [link_id, side, to, from, sign] */
+static const char noted_rows;  /* [link_id, side, key]: new rows, to which older rows may refer */
 
 /* Places of rows that are not there */
 #define ABSENT_PLACES 256
 
-static DpRelationship *relationship_of_pair(Oid relid, const char *pair);
+static DpRelationship *relationship_of_link(Oid relid, const char *link_id);
 static void check_row(DpRelationship *r, int side, TriggerData *trigdata);
 static void note_row(DpRelationship *r, int side, TriggerData *trigdata);
 static void note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
@@ -97,7 +97,7 @@ dp_relationship_trigger(PG_FUNCTION_ARGS)
 	}
 	if (!OidIsValid(r->sides[1].relid))
 	{
-		dp_pair_require_owner(r->pair, false, r->decl->target);
+		dp_link_require_owner(r->link_id, false, r->decl->target);
 		return PointerGetDatum(NULL); /* the table was restored alone */
 	}
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
@@ -130,7 +130,7 @@ dp_relationship(DpDecl *decl)
 	r->decl = decl;
 	dp_options_read(decl, r);
 	r->sides[0].relid = decl->target;
-	r->sides[1].relid = r->symmetric ? decl->target : dp_pair_side(r->pair, decl->target);
+	r->sides[1].relid = r->symmetric ? decl->target : dp_link_side(r->link_id, decl->target);
 	for (i = 0; i < 2; i++)
 	{
 		DpRelationshipSide *side = &r->sides[i];
@@ -151,9 +151,9 @@ dp_relationship(DpDecl *decl)
 	return r;
 }
 
-/* Returns the declaration of a table with that pair, or the one on the other side. */
+/* Returns the declaration of a table with that link ID, or the one on the other side. */
 static DpRelationship *
-relationship_of_pair(Oid relid, const char *pair)
+relationship_of_link(Oid relid, const char *link_id)
 {
 	int pass;
 
@@ -169,11 +169,11 @@ relationship_of_pair(Oid relid, const char *pair)
 			{
 				DpRelationship *r = dp_relationship(decl);
 
-				if (strcmp(r->pair, pair) == 0)
+				if (strcmp(r->link_id, link_id) == 0)
 					return r;
 			}
 		}
-		relid = dp_pair_main(pair, relid);
+		relid = dp_link_main(link_id, relid);
 	}
 	return NULL;
 }
@@ -282,7 +282,7 @@ note_row(DpRelationship *r, int side, TriggerData *trigdata)
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
-		dp_builder_append_string(&b, NULL, 0, r->pair, strlen(r->pair));
+		dp_builder_append_string(&b, NULL, 0, r->link_id, strlen(r->link_id));
 		dp_builder_append_int32(&b, NULL, 0, side);
 		dp_builder_append_value(&b, NULL, 0, &new_key);
 		dp_builder_end(&b);
@@ -314,7 +314,7 @@ note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
 			continue;
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
-		dp_builder_append_string(&b, NULL, 0, r->pair, strlen(r->pair));
+		dp_builder_append_string(&b, NULL, 0, r->link_id, strlen(r->link_id));
 		dp_builder_append_int32(&b, NULL, 0, side);
 		dp_builder_append_value(&b, NULL, 0, &id);
 		dp_builder_append_value(&b, NULL, 0, key);
@@ -362,21 +362,21 @@ static DpRelationship *
 note_read(Oid relid, DpRelationship *last, struct varlena *note, DpRelationshipEdge *edge)
 {
 	DpValue array = dp_value_of_varlena(note);
-	DpValue pair;
+	DpValue link_id;
 	DpValue value;
 	DpIter iter;
 
 	memset(edge, 0, sizeof(*edge));
 	dp_iter_init_value(&iter, &array);
-	if (!dp_iter_next_value(&iter, &pair) || !dp_iter_next_value(&iter, &value) ||
+	if (!dp_iter_next_value(&iter, &link_id) || !dp_iter_next_value(&iter, &value) ||
 		!dp_iter_next_value(&iter, &edge->to))
 		elog(ERROR, "what was noted of a relationship is not as it was");
 	edge->side = dp_get_int32(value.data);
 	if (dp_iter_next_value(&iter, &edge->from) && dp_iter_next_value(&iter, &value))
 		edge->sign = dp_get_int32(value.data);
-	if (last != NULL && strcmp(last->pair, DP_STRING_DATA(&pair)) == 0)
+	if (last != NULL && strcmp(last->link_id, DP_STRING_DATA(&link_id)) == 0)
 		return last;
-	return relationship_of_pair(relid, DP_STRING_DATA(&pair));
+	return relationship_of_link(relid, DP_STRING_DATA(&link_id));
 }
 
 void
@@ -433,9 +433,9 @@ statement_end(Oid relid)
 		{
 			r = note_read(relid, r, lfirst(lc), &edge);
 			if (r != NULL)
-				places[nplaces++] = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair))
-										<< 32 |
-									dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
+				places[nplaces++] =
+					(uint64) hash_bytes((unsigned char *) r->link_id, strlen(r->link_id)) << 32 |
+					dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
 		}
 		dp_lock_absent(places, nplaces, ShareLock);
 		foreach(lc, rows)
@@ -578,7 +578,7 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 			 * longer does.
 			 */
 			{
-				uint64 place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair))
+				uint64 place = (uint64) hash_bytes((unsigned char *) r->link_id, strlen(r->link_id))
 								   << 32 |
 							   dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
 

@@ -29,7 +29,7 @@ typedef struct DpRelationshipSide
 typedef struct DpRelationship
 {
 	DpDecl *decl; /* of the main trigger, on side 0 */
-	char *pair;
+	char *link_id;
 	DpRelationshipSide sides[2];
 	bool symmetric; /* both sides are the same array */
 	bool missing_error;

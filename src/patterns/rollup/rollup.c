@@ -133,10 +133,10 @@ rollup_open(DpDerivation *d)
 		if (r->ngroups != 1)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("\"group_by\" must be the field with the node of the tree")));
-		r->tree_pair = dp_decl_text(decl, "second_pair");
-		if (r->tree_pair != NULL)
+		r->tree_link_id = dp_decl_text(decl, "second_link_id");
+		if (r->tree_link_id != NULL)
 		{
-			r->tree = dp_pair_side(r->tree_pair, decl->target);
+			r->tree = dp_link_side(r->tree_link_id, decl->target);
 			dp_decl_depends(decl, r->tree);
 		}
 	}

@@ -68,7 +68,7 @@ typedef struct DpRollup
 	DpRollupLevel levels[DP_ROLLUP_MAX_LEVELS]; /* from the finest to the coarsest */
 
 	/* along a tree */
-	char *tree_pair;
+	char *tree_link_id;
 	Oid tree; /* its table, InvalidOid if missing */
 
 	uint64 evaluation; /* the last one's number */

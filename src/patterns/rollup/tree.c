@@ -334,7 +334,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 		if (feed->is_main || strcmp(feed->decl->pattern, "rollup") != 0)
 			continue;
 		r = dp_rollup(feed->decl);
-		if (r->tree_pair != NULL && strcmp(r->tree_pair, feed->pair) == 0 &&
+		if (r->tree_link_id != NULL && strcmp(r->tree_link_id, feed->link_id) == 0 &&
 			OidIsValid(r->derivation->target) && OidIsValid(r->tree) &&
 			dp_decl_maintained(feed->decl))
 			tree_changed(r, changes);

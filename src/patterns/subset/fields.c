@@ -56,7 +56,7 @@ typedef struct Cold
 	int n;
 	DpPath **paths;
 	char **names; /* their texts */
-	char *pair;
+	char *link_id;
 	Oid side; /* InvalidOid until it is found */
 } Cold;
 
@@ -123,8 +123,8 @@ cold_of(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	c = palloc0(sizeof(Cold));
 	c->decl = decl;
-	c->pair = dp_decl_text(decl, "pair");
-	if (c->pair == NULL || !dp_option_value(decl->options, "cold", DP_TYPE_ARRAY, &paths))
+	c->link_id = dp_decl_text(decl, "link_id");
+	if (c->link_id == NULL || !dp_option_value(decl->options, "cold", DP_TYPE_ARRAY, &paths))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete",
 							   decl->name)));
@@ -161,7 +161,7 @@ side_of(Cold *c)
 
 	if (likely(OidIsValid(c->side)))
 		return c->side;
-	side = dp_require_side(c->decl, c->pair);
+	side = dp_require_side(c->decl, c->link_id);
 	for (i = -1; i < c->decl->nkeys; i++)
 	{
 		StringInfoData name;

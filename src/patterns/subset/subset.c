@@ -158,7 +158,7 @@ subset_open(DpDerivation *d)
 	else
 		s->member = dp_member_compile(NULL);
 	find_identity(s);
-	s->remembers = dp_decl_text(decl, "gone_pair") != NULL;
+	s->remembers = dp_decl_text(decl, "deleted_link_id") != NULL;
 	s->source_context =
 		AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
 	d->source_column = dp_decl_text(decl, "source_doc_column");
@@ -383,7 +383,7 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 			return mode;
 		if (state->delta != 0 && !group->recompute)
 		{
-			DpQueue *queue = dp_queue_open(d->decl, "second_pair");
+			DpQueue *queue = dp_queue_open(d->decl, "second_link_id");
 
 			dp_queue_add(queue, &group->key, NULL);
 			dp_queue_close(queue);
@@ -650,7 +650,7 @@ remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const Dp
 		append_identity(s, &b, member.data, member.len);
 		dp_builder_end(&b);
 		if (queue == NULL)
-			queue = dp_queue_open(d->decl, "gone_pair");
+			queue = dp_queue_open(d->decl, "deleted_link_id");
 		dp_queue_add(queue, key, dp_builder_finish_bson(&b));
 	}
 	if (queue != NULL)
@@ -763,7 +763,7 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 
 	dp_owner_begin(d->decl->owner, &self);
 	SPI_connect();
-	queue = dp_queue_open(d->decl, "second_pair");
+	queue = dp_queue_open(d->decl, "second_link_id");
 	/* all at once: later batches would be locked out of order */
 	taken = dp_queue_take(queue, NULL, PG_INT64_MAX);
 	dp_queue_close(queue);

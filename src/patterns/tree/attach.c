@@ -5,7 +5,7 @@
  *
  * The declaration is on the documents' table, with the trigger function of the
  * pattern tree_attach.  A trigger on the tree's table with the arguments 'side',
- * pair, name links it to the tree; it only fires on TRUNCATE, all other changes of
+ * link_id, name links it to the tree; it only fires on TRUNCATE, all other changes of
  * the tree are processed by change.c, once the row of a node is locked.
  *
  * A document is attached to a node, its parent; its ancestors are those from root
@@ -51,7 +51,7 @@ static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
 static void attach_after_row(DpTree *attached, TriggerData *trigdata);
 static void attach_write(DpTree *attached, DpTreeStatement *s);
 static void attach_truncate(DpTree *attached);
-static DpTree *attached_of_pair(const char *pair, Oid relid);
+static DpTree *attached_of_link(const char *link_id, Oid relid);
 static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
 static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
@@ -310,10 +310,10 @@ attach_truncate(DpTree *attached)
 DpTree *
 dp_tree_of_attached(DpTree *attached)
 {
-	Oid relid = dp_pair_side(attached->pair, attached->decl->target);
+	Oid relid = dp_link_side(attached->link_id, attached->decl->target);
 
 	if (!OidIsValid(relid))
-		dp_pair_require_owner(attached->pair, false, attached->decl->target);
+		dp_link_require_owner(attached->link_id, false, attached->decl->target);
 	if (!OidIsValid(relid))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("the tree of the attached documents in table %s does not exist",
@@ -324,14 +324,14 @@ dp_tree_of_attached(DpTree *attached)
 
 /* The declaration that a trigger on the tree's table names, or NULL. */
 static DpTree *
-attached_of_pair(const char *pair, Oid relid)
+attached_of_link(const char *link_id, Oid relid)
 {
-	Oid main = dp_pair_main(pair, relid);
+	Oid main = dp_link_main(link_id, relid);
 	ListCell *lc;
 
 	if (!OidIsValid(main))
 	{
-		dp_pair_require_owner(pair, true, relid);
+		dp_link_require_owner(link_id, true, relid);
 		return NULL;
 	}
 	foreach(lc, dp_decls(main))
@@ -342,7 +342,7 @@ attached_of_pair(const char *pair, Oid relid)
 		{
 			DpTree *attached = dp_tree(decl);
 
-			if (attached->pair != NULL && strcmp(attached->pair, pair) == 0)
+			if (attached->link_id != NULL && strcmp(attached->link_id, link_id) == 0)
 				return attached;
 		}
 	}
@@ -350,7 +350,8 @@ attached_of_pair(const char *pair, Oid relid)
 }
 
 /*
- * Returns the pairs (texts) of tables with attached documents, cached with the tree's declaration.
+ * Returns the link IDs (texts) of tables with attached documents, cached with the tree's
+ * declaration.
  */
 static List *
 attached_to(DpTree *tree)
@@ -396,7 +397,7 @@ open_all(DpTree *tree, DpTreeFollow **follow)
 		return;
 	foreach(lc, attached_to(tree))
 	{
-		DpTree *attached = attached_of_pair(lfirst(lc), tree->decl->target);
+		DpTree *attached = attached_of_link(lfirst(lc), tree->decl->target);
 		DpTreeFollow *f;
 		const char *name;
 

@@ -47,8 +47,8 @@ dp_tree(DpDecl *decl)
 	tree->separator = ".";
 	tree->path_lead = true;
 	dp_options_read(decl, tree);
-	tree->pair = dp_decl_text(decl, "pair");
-	tree->remembers = dp_decl_text(decl, "gone_pair") != NULL;
+	tree->link_id = dp_decl_text(decl, "link_id");
+	tree->remembers = dp_decl_text(decl, "deleted_link_id") != NULL;
 	tree->chained = tree->ancestors != NULL || tree->path != NULL || tree->depth != NULL;
 	tree->mark = psprintf("%s %s", decl->pattern, decl->name);
 
@@ -57,7 +57,7 @@ dp_tree(DpDecl *decl)
 		(tree->truth == DP_TREE_ANCESTORS && tree->ancestors == NULL) ||
 		(tree->truth == DP_TREE_PATH && (tree->path == NULL || tree->parent == NULL)) ||
 		(tree->truth == DP_TREE_CHILDREN && (tree->children == NULL || tree->parent == NULL)) ||
-		(tree->id == NULL && tree->pair == NULL))
+		(tree->id == NULL && tree->link_id == NULL))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("declaration \"%s\" of the %s pattern does not name its truth",
 							   decl->name, decl->pattern)));

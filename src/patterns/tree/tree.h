@@ -104,7 +104,7 @@ typedef struct DpTree
 	struct DpLookup *by_key;
 	List *attached; /* attach.c */
 	bool attached_known;
-	char *pair;            /* tree_attach: leads to the tree */
+	char *link_id;         /* tree_attach: leads to the tree */
 	bool remembers;        /* there is a list of former children: a queue, by their parents */
 	DpHierarchy hierarchy; /* for patterns that derive along it */
 } DpTree;

@@ -213,7 +213,7 @@ gone_entry(const DpValue *child)
 void
 dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child)
 {
-	DpQueue *queue = dp_queue_open(tree->decl, "gone_pair");
+	DpQueue *queue = dp_queue_open(tree->decl, "deleted_link_id");
 
 	dp_queue_add(queue, parent, gone_entry(child));
 	dp_queue_close(queue);
@@ -240,7 +240,7 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 		if (!known && tree->remembers && dp_tree_id(tree, old, &id))
 		{
 			if (queue == NULL)
-				queue = dp_queue_open(tree->decl, "gone_pair");
+				queue = dp_queue_open(tree->decl, "deleted_link_id");
 			known = dp_queue_has(queue, &id, gone_entry(&value));
 		}
 		if (!known)

@@ -73,8 +73,8 @@ static bool method_repair_row(DpDecl *decl, const DpKey *key);
 static const DpOption options[] = {
 	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED,
 	  DP_INTO(DpVersioning, field) },
-	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, pair) },
-	{ "second_pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_pair) },
+	{ "link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, link_id) },
+	{ "second_link_id", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_link_id) },
 	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full"),
 	  DP_INTO(DpVersioning, full) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1), DP_INTO(DpVersioning, keep) },

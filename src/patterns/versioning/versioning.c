@@ -286,8 +286,8 @@ dp_versioning_require(DpVersioning *v)
 
 	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
 		return;
-	revisions = dp_require_side(v->decl, v->pair);
-	changes = dp_require_side(v->decl, v->second_pair);
+	revisions = dp_require_side(v->decl, v->link_id);
+	changes = dp_require_side(v->decl, v->second_link_id);
 	read_tables(v, revisions, changes);
 
 	/* an error has left it as if it had not been called */

@@ -82,8 +82,8 @@ typedef struct DpVersioning
 	bool left_out_known;
 	List *left_out;      /* paths (DpPath) that other patterns keep, see below */
 	text *left_out_list; /* its text; NULL for none */
-	char *pair;
-	char *second_pair;
+	char *link_id;
+	char *second_link_id;
 	Oid revisions; /* the tables, InvalidOid where they are missing */
 	Oid changes;
 	AttrNumber columns[DP_VERSION_COLUMNS];
