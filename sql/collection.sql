@@ -11,7 +11,7 @@ COMMENT ON FUNCTION docpatterns.collection_set_id() IS
 -- CREATE TRIGGER.
 CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc_column name)
   RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I '
       'OPERATOR(@extschema@.->) ''_id''::text))',
@@ -26,7 +26,7 @@ COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
 -- The caller's search_path determines the schema of an unqualified name, so none is set here and
 -- everything else is qualified.
 CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
-LANGUAGE plpgsql VOLATILE STRICT AS $$
+LANGUAGE docpatterns VOLATILE STRICT AS $$
 DECLARE
   parts pg_catalog.text[] := pg_catalog.parse_ident(name);
   target pg_catalog.text;
@@ -77,7 +77,7 @@ COMMENT ON FUNCTION collection_create(text, boolean) IS
 
 CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL)
   RETURNS integer
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
   SET standard_conforming_strings = on AS $$
 DECLARE
   col record;

@@ -33,7 +33,7 @@ COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS
   'internal: whether an update has changed the document; counts those that it has not';
 
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   q pg_catalog.record;
 BEGIN
@@ -53,7 +53,7 @@ COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
   projection bson DEFAULT NULL, sort bson DEFAULT NULL,
     skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
   q pg_catalog.record;
 BEGIN
@@ -75,7 +75,7 @@ COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) 
   'negative skip or take or a bad specification, 0A000 an unknown operator';
 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter);
   result bigint;
@@ -90,7 +90,7 @@ COMMENT ON FUNCTION collection_count(regclass, bson) IS
 
 CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}')
   RETURNS SETOF bson_value
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
+LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
   q pg_catalog.record;
 BEGIN
@@ -111,7 +111,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
     OUT upserted bson_value)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter, update => update,
       array_filters => array_filters, multi => multi);
@@ -190,7 +190,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
     OUT upserted bson_value)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
     FROM @extschema@.collection_update(rel, filter, docpatterns.bson_value_from(update), upsert,
@@ -203,7 +203,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update text,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
     OUT upserted bson_value)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
     FROM @extschema@.collection_update(rel, filter,
@@ -215,7 +215,7 @@ COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bs
 
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter);
   row_table pg_catalog.oid;

@@ -17,7 +17,7 @@ COMMENT ON FUNCTION docpatterns._collection_index_path(text) IS
 CREATE FUNCTION collection_list_indexes(rel regclass)
   RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean,
       partial_filter bson, is_valid boolean, size bigint, definition text)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE docpatterns STABLE AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM docpatterns._collection_query(rel, '{}');
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION collection_list_indexes(regclass) IS
 -- kind of index.
 CREATE FUNCTION docpatterns._collection_index_fields(key_document bson, OUT field text,
   OUT path text, OUT direction int, OUT kind text)
-RETURNS SETOF record LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS SETOF record LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   e record;
   n int := 0;
@@ -107,7 +107,7 @@ COMMENT ON FUNCTION docpatterns._collection_index_fields(bson) IS
 -- table, in a sample of its pages, so that at most about 100 MB are read.
 CREATE FUNCTION docpatterns._collection_index_arrays(rel regclass, doc text, fields text[],
   partial_filter bson) RETURNS text[]
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pages float8;
   leads text[] := ARRAY(SELECT DISTINCT array_to_string((string_to_array(f, '.'))[1:n], '.') AS l
@@ -148,7 +148,7 @@ COMMENT ON FUNCTION docpatterns._collection_index_definition(name, regclass) IS
 
 CREATE FUNCTION collection_create_index(rel regclass, key_document bson,
   is_unique boolean DEFAULT false, partial_filter bson DEFAULT NULL, name name DEFAULT NULL)
-RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+RETURNS text LANGUAGE docpatterns VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, '{}');
@@ -329,7 +329,7 @@ COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name)
 
 CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL,
   name name DEFAULT NULL) RETURNS name
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
   found pg_catalog.name[];

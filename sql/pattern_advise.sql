@@ -38,7 +38,7 @@ COMMENT ON FUNCTION docpatterns._advise_round(numeric) IS
 -- measured by the documents' ages, from their ObjectId or from a date that all of them have.
 CREATE FUNCTION docpatterns._advise_arrays(rel regclass, stem text, docs bson[])
   RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
   born text;
@@ -175,7 +175,7 @@ COMMENT ON FUNCTION docpatterns._advise_names(regclass, bson[]) IS
 -- Statements from pg_stat_statements about this table, if it is installed and may be read.
 CREATE FUNCTION docpatterns._advise_statements(rel regclass, OUT query text, OUT calls bigint)
   RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place text := (SELECT quote_ident(n.nspname) FROM pg_extension e
       JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements');
@@ -199,7 +199,7 @@ COMMENT ON FUNCTION docpatterns._advise_statements(regclass) IS
 
 -- Large documents that are mostly not read.
 CREATE FUNCTION docpatterns._advise_size(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   total numeric := (SELECT sum(@extschema@.bson_size(d)) FROM unnest(docs) d);
   counted bigint := (SELECT sum(s.calls) FROM docpatterns._advise_statements(rel) s);
@@ -238,7 +238,7 @@ COMMENT ON FUNCTION docpatterns._advise_size(regclass, bson[]) IS
 
 -- Fields with keys of other tables with documents, or of the same one.
 CREATE FUNCTION docpatterns._advise_links(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
   other record;
@@ -308,7 +308,7 @@ COMMENT ON FUNCTION docpatterns._advise_links(regclass, bson[]) IS
 -- Documents of several kinds, and documents of several shapes without a field that distinguishes
 -- them.
 CREATE FUNCTION docpatterns._advise_shapes(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found record;
   told boolean := false;
@@ -367,7 +367,7 @@ COMMENT ON FUNCTION docpatterns._advise_shapes(regclass, bson[]) IS
 -- Counters with many concurrent writers, and rows that are measurements.
 CREATE FUNCTION docpatterns._advise_writes(rel regclass, stem text, docs bson[])
   RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   f record;
@@ -427,7 +427,7 @@ COMMENT ON FUNCTION docpatterns._advise_writes(regclass, text, bson[]) IS
 
 CREATE FUNCTION pattern_advise(rel regclass, sample int DEFAULT 5000, doc_column text DEFAULT NULL)
   RETURNS SETOF pattern_advice
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
   doc text;

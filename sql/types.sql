@@ -23,6 +23,20 @@ COMMENT ON SCHEMA docpatterns IS
   'internal functions and bookkeeping of the extension docpatterns';
 GRANT USAGE ON SCHEMA docpatterns TO PUBLIC;
 
+CREATE FUNCTION docpatterns._language_call() RETURNS language_handler
+  AS 'MODULE_PATHNAME', 'dp_language_call' LANGUAGE C;
+COMMENT ON FUNCTION docpatterns._language_call() IS
+  'calls PL/pgSQL and removes the context of functions of the extension from errors';
+
+CREATE FUNCTION docpatterns._language_validate(oid) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_language_validate' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._language_validate(oid) IS 'the validator of PL/pgSQL';
+
+CREATE LANGUAGE docpatterns HANDLER docpatterns._language_call
+  VALIDATOR docpatterns._language_validate;
+COMMENT ON LANGUAGE docpatterns IS
+  'PL/pgSQL of the functions of the extension docpatterns: errors do not show their statements';
+
 CREATE TYPE bson;
 CREATE TYPE bson_value;
 CREATE TYPE objectid;

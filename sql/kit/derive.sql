@@ -6,7 +6,7 @@
 
 CREATE FUNCTION docpatterns._derive_source(rel regclass, source regclass, doc_column text,
   OUT doc text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
 BEGIN
@@ -63,7 +63,7 @@ COMMENT ON FUNCTION docpatterns._derive_main_triggers(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._derive_statement_triggers(source regclass, pattern text, name text,
   arguments text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
   part record;
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION docpatterns._derive_statement_triggers(regclass, text, text,
 
 CREATE FUNCTION docpatterns._derive_create_index(rel regclass, pattern text, name text,
   columns text[], is_unique boolean DEFAULT false) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
   twin regclass;
@@ -161,7 +161,8 @@ COMMENT ON FUNCTION docpatterns._derive_create_index(regclass, text, text, text[
 -- One that another declaration could not do without stays until that is ended too: what it begins
 -- with is named by its options.
 CREATE FUNCTION docpatterns._derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on
   SET quote_all_identifiers = off AS $$
 DECLARE
   i record;
@@ -212,7 +213,7 @@ COMMENT ON FUNCTION docpatterns._derive_drop_indexes(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, name text,
   suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   link_id text := replace(gen_random_uuid()::text, '-', '');
   queue regclass;
@@ -243,7 +244,7 @@ COMMENT ON FUNCTION docpatterns._pattern_forget_gone(regclass, text) IS
 -- A queue is about to be dropped, and what it held has been applied: but only what the transaction
 -- sees. The tables are locked.
 CREATE FUNCTION docpatterns._derive_require_seen(queue regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   seen text;
 BEGIN
@@ -263,7 +264,7 @@ COMMENT ON FUNCTION docpatterns._derive_require_seen(regclass) IS
 -- The end of a declaration ------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_drop(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   main name;

@@ -59,7 +59,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS
   'error 42501 unless the current user owns the table';
 
 CREATE FUNCTION docpatterns._pattern_require_same_owner(rel regclass, other regclass) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(other);
   IF (SELECT r.relowner <> o.relowner FROM pg_class r, pg_class o
@@ -73,7 +73,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_same_owner(regclass, regclass) 
   'error 42501 unless the current user owns the other table, and one role owns both';
 
 CREATE FUNCTION docpatterns._pattern_refuse_partition(VARIADIC rels regclass[]) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   part regclass := (SELECT c.oid FROM pg_class c
                     WHERE c.oid = ANY (rels) AND c.relispartition LIMIT 1);
@@ -97,7 +97,7 @@ COMMENT ON FUNCTION docpatterns._pattern_object_name(text, text, text) IS
 -- as PostgreSQL does, and the schema already has that name, a number is added.
 CREATE FUNCTION docpatterns._pattern_relation_name(schema_name text, first text, second text,
   label text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := docpatterns._pattern_object_name(first, second, label);
   n int := 0;
@@ -163,7 +163,7 @@ CREATE FUNCTION docpatterns._pattern_table(rel regclass, doc_column text,
                                OUT owner oid, OUT doc text,
                                OUT keys text[], OUT key_types text[], OUT key_ops text[],
                                OUT key_list text, OUT key_value text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   kind "char";
   docs text[];
@@ -272,7 +272,7 @@ COMMENT ON FUNCTION docpatterns._pattern_name_path(text) IS
 -- A name for a trigger that the table does not use yet: shortened names may collide.
 CREATE FUNCTION docpatterns._pattern_trigger_name(rel regclass, stem text, name text, label text)
   RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := docpatterns._pattern_object_name(stem, name, label);
   n int := 0;
@@ -309,7 +309,7 @@ COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, 
 -- Statement triggers are not inherited by partitions.
 CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text,
   name text, label text, type int, event text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   trigger_name text := docpatterns._pattern_own_trigger(rel, place, pattern, name, label, type);
   part regclass;
@@ -328,7 +328,7 @@ COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, 
 -- The declaration with that name, or the only one; optionally of one pattern.
 CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text,
   wanted text DEFAULT NULL, OUT pattern text, OUT name text, OUT options bson)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
   table_name text := (SELECT c.relname FROM pg_class c WHERE c.oid = target);
@@ -451,7 +451,7 @@ COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text)
 -- longer than the check takes.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
   RETURNS SETOF pattern_violation
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
   damage @extschema@.pattern_violation[];
@@ -507,7 +507,7 @@ COMMENT ON FUNCTION docpatterns._pattern_call(text, regclass, text, text, bson) 
 
 CREATE FUNCTION docpatterns._pattern_mend_triggers(rel regclass, pattern text, name text,
   options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
 BEGIN
@@ -535,7 +535,7 @@ COMMENT ON FUNCTION docpatterns._pattern_mend_triggers(regclass, text, text, bso
 
 CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL,
   accept_loss boolean DEFAULT false) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
   r record;
@@ -582,7 +582,7 @@ COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'has, 40001 as pattern_alter';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
 BEGIN
@@ -608,10 +608,13 @@ COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
 
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL,
   keep_data boolean DEFAULT false) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name,
-      @extschema@.bson_build('keep_data', $3))::bigint
-  FROM docpatterns._pattern_find($1, $2) d
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (
+    SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name,
+        @extschema@.bson_build('keep_data', $3))::bigint
+    FROM docpatterns._pattern_find($1, $2) d);
+END
 $$;
 COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'Ends a declaration, puts its data back into plain documents (with keep_data: leaves them where '
@@ -635,7 +638,7 @@ COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
 
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000,
   discard boolean DEFAULT false)
-LANGUAGE plpgsql AS $$
+LANGUAGE docpatterns AS $$
 DECLARE
   d pg_catalog.record;
   r pg_catalog.record;
@@ -707,7 +710,7 @@ COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
 -- everything is rewritten at once.
 CREATE FUNCTION docpatterns._pattern_convert(rel regclass, name text, doc_name text,
   expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   leaf regclass;
   pages bigint;
@@ -752,7 +755,7 @@ COMMENT ON FUNCTION docpatterns._pattern_convert(regclass, text, text, text, tex
 -- Reports which documents prevent _pattern_convert().
 CREATE FUNCTION docpatterns._pattern_refuse_large(rel regclass, name text, doc_name text,
   expression text, condition text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   r record;
@@ -820,7 +823,7 @@ COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bso
 
 -- Creates the view <table>_whole unless the table has one.
 CREATE FUNCTION docpatterns._pattern_create_whole(rel regclass, doc_column text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   view_name text;
@@ -856,7 +859,7 @@ COMMENT ON FUNCTION docpatterns._pattern_create_whole(regclass, text) IS
   'creates the view <table>_whole';
 
 CREATE FUNCTION docpatterns._pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
 BEGIN
@@ -901,7 +904,7 @@ COMMENT ON FUNCTION docpatterns._pattern_whole_view(regclass, oid) IS
   'one given';
 
 CREATE FUNCTION docpatterns._pattern_drop_whole(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   view_rel regclass;
 BEGIN
@@ -922,7 +925,7 @@ COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS
 -- The statement-level triggers of a partition's ancestors, which PostgreSQL does not clone. Those
 -- of a source ('side') only fire on its partitions ('part').
 CREATE FUNCTION docpatterns._pattern_join_partition(part regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -959,7 +962,7 @@ COMMENT ON FUNCTION docpatterns._pattern_join_partition(regclass) IS
   'gives a new partition the triggers for statements that patterns have on the tables above it';
 
 CREATE FUNCTION docpatterns._pattern_trigger_arguments(arguments bytea) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   rest bytea := arguments;
   result text;
@@ -979,7 +982,7 @@ COMMENT ON FUNCTION docpatterns._pattern_trigger_arguments(bytea) IS
 
 -- A former partition keeps the triggers that were created for it; this removes them.
 CREATE FUNCTION docpatterns._pattern_leave_partition(part regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN

@@ -42,7 +42,7 @@ COMMENT ON FUNCTION docpatterns._pattern_foreign_code(oid[], oid) IS
 -- For functions that a declaration names, which have no catalog dependency.
 CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regprocedure)
   RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
                    JOIN pg_class c ON c.oid = $1 WHERE p.oid = $2
@@ -57,7 +57,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_trusted(regclass, regprocedure)
   'error 55000 unless a function belongs to the owner of a table or to a superuser';
 
 CREATE FUNCTION docpatterns._pattern_hand_over(side regclass, owner oid) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   code text := (SELECT concat_ws(', ', docpatterns._pattern_foreign_code(ARRAY[side::oid], owner),
                                  (SELECT string_agg(format('rule "%s"', r.rulename), ', ')
@@ -85,7 +85,7 @@ COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS
 
 -- A pattern may have a function _<pattern>_view_labels(bson) where its options decide.
 CREATE FUNCTION docpatterns._pattern_view_labels(pattern text, options bson) RETURNS text[]
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   labels text[] := CASE WHEN @extschema@.bson_exists(options, 'view') THEN
       ARRAY[@extschema@.bson_get_text(options, 'view')]
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION docpatterns._pattern_view_labels(text, bson) IS
 -- _<pattern>_view(regclass, text, text, oid) that finds them.
 CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text,
   label text DEFAULT '', owner oid DEFAULT NULL) RETURNS regclass
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result regclass;
 BEGIN
@@ -127,7 +127,7 @@ COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, text, o
 
 CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text,
   OUT owner regrole, OUT intact boolean) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d
       WHERE d.pattern = $2 AND d.name = $3);
@@ -160,7 +160,7 @@ COMMENT ON FUNCTION docpatterns._pattern_taken(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_require_views(rel regclass, pattern text, name text)
   RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
@@ -179,7 +179,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_views(regclass, text, text) IS
   'roles';
 
 CREATE FUNCTION docpatterns._pattern_follow_owner(rel regclass, former oid) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = $1);
   rels oid[] := ARRAY(SELECT t.relid FROM pg_partition_tree($1) t UNION SELECT $1);
@@ -244,7 +244,7 @@ COMMENT ON FUNCTION docpatterns._pattern_follow_owner(regclass, oid) IS
   'owner';
 
 CREATE FUNCTION docpatterns._pattern_discard(VARIADIC objects text[]) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   object text;
   others text;
@@ -268,7 +268,7 @@ COMMENT ON FUNCTION docpatterns._pattern_discard(text[]) IS
 -- The call that creates a view may not know the old one's name and grants.
 CREATE FUNCTION docpatterns._pattern_renew_view(rel regclass, view regclass, make text, find text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   old record;
   made regclass;
@@ -303,7 +303,7 @@ COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_place(kind text, object text, schema_name name, name name)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now record;
 BEGIN

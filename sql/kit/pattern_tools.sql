@@ -10,7 +10,7 @@
 CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text,
     link_id text DEFAULT NULL)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = rel) THEN
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_unused(regclass, text, text) IS
   'one with the link ID)';
 
 CREATE FUNCTION docpatterns._pattern_nonempty(rel regclass) RETURNS boolean
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result boolean;
 BEGIN
@@ -65,7 +65,7 @@ COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS
 -- A named table that does not exist is more often misspelt than intended.
 CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid,
   allowed boolean, argument text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   parts text[] := parse_ident(wanted);
   made regclass;
@@ -108,7 +108,7 @@ COMMENT ON FUNCTION docpatterns._pattern_option_paths(text, bson) IS
 -- A pattern may have a function _<pattern>_paths(bson) where its table of options does not tell.
 CREATE FUNCTION docpatterns._pattern_paths(pattern text, options bson, OUT path text,
   OUT kept boolean, OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE format('SELECT p.* FROM docpatterns.%s p',
     CASE WHEN docpatterns._pattern_hook($1, 'paths', '@extschema@.bson') IS NOT NULL THEN
@@ -137,7 +137,7 @@ COMMENT ON FUNCTION docpatterns._pattern_set_options(regclass, oid, text) IS
 -- table locked by the caller; for a new partition, if documents in it are inconsistent.
 CREATE FUNCTION docpatterns._pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL)
   RETURNS text[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   s record;
@@ -188,7 +188,7 @@ COMMENT ON FUNCTION docpatterns._pattern_note_held(regclass, text, regclass) IS
 -- A field that a pattern writes to in existing documents.
 CREATE FUNCTION docpatterns._pattern_require_fit(rel regclass, doc text, field text, fits text,
   must text, argument text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   r record;
@@ -231,7 +231,7 @@ COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS
 
 CREATE FUNCTION docpatterns._pattern_notice_held(rel regclass, name text,
   part regclass DEFAULT NULL) RETURNS boolean
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   held text[] := docpatterns._pattern_note_held(rel, name, part);
@@ -269,7 +269,7 @@ COMMENT ON FUNCTION docpatterns._pattern_notice_partition(regclass) IS
 
 -- A declaration leaves existing rows to pattern_build().
 CREATE FUNCTION docpatterns._pattern_notice_rows(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
 BEGIN
@@ -285,7 +285,7 @@ COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS
   'a notice, if the table has rows, that says how to make them consistent';
 
 CREATE FUNCTION docpatterns._pattern_repair_rows(rel regclass, name text, query text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   done bigint := 0;
@@ -309,7 +309,7 @@ COMMENT ON FUNCTION docpatterns._pattern_lost(regclass, text, record[]) IS
 
 CREATE FUNCTION docpatterns._pattern_require_kept(rel regclass, pattern text, name text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   lost text[];
@@ -366,7 +366,7 @@ COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS
 CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text,
   options bson, altered bson)
 RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   added text[];
@@ -436,7 +436,7 @@ CREATE FUNCTION docpatterns._pattern_parts(rel regclass, pattern text, name text
                                OUT key_list text, OUT key_row text, OUT key_value text,
                                OUT side regclass, OUT side_keys text[], OUT side_key_list text,
                                OUT side_key_row text, OUT side_key_value text, OUT matches text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   as_value text;
 BEGIN
@@ -481,7 +481,7 @@ COMMENT ON FUNCTION docpatterns._pattern_options(text, bson, bson) IS
 CREATE FUNCTION docpatterns._pattern_refuse_kept(rel regclass, doc_column text, name text,
   fields text[])
 RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   clash record;
 BEGIN
@@ -506,7 +506,7 @@ COMMENT ON FUNCTION docpatterns._pattern_refuse_kept(regclass, text, text, text[
 -- A pattern may have a function _<pattern>_verify(regclass, bson) that checks options against each
 -- other.
 CREATE FUNCTION docpatterns._pattern_verify(rel regclass, pattern text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   paths text[];
   clash record;
@@ -535,7 +535,7 @@ COMMENT ON FUNCTION docpatterns._pattern_verify(regclass, text, bson) IS
   'errors 22023 and others for options that do not fit each other, the table or its patterns';
 
 CREATE FUNCTION docpatterns._pattern_declare(rel regclass, pattern text, given bson) RETURNS bson
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._pattern_options(pattern, given);
 BEGIN
@@ -550,7 +550,7 @@ COMMENT ON FUNCTION docpatterns._pattern_declare(regclass, text, bson) IS
 
 -- Other work of a pattern is in its _<pattern>_alter().
 CREATE FUNCTION docpatterns._pattern_alter(rel regclass, name text, changes bson) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   options @extschema@.bson;
@@ -591,7 +591,7 @@ COMMENT ON FUNCTION docpatterns._pattern_side_keys(int) IS
   'the columns of a side table for a key of n columns';
 
 CREATE FUNCTION docpatterns._pattern_require_no_table(qualified text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF to_regclass(qualified) IS NOT NULL THEN
     RAISE EXCEPTION 'relation "%" already exists', (SELECT c.relname FROM pg_class c
@@ -607,7 +607,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
 CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text,
     link_id text,
   made text, columns text, settings text, description text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_require_no_table(made);
@@ -644,7 +644,7 @@ COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text,
 
 CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, link_id text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
       'STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
@@ -657,7 +657,7 @@ COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text,
   name text, link_id text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c
         WHERE c.oid = rel));
@@ -679,7 +679,7 @@ COMMENT ON FUNCTION docpatterns._pattern_forget(regclass, regclass) IS
   'caller owns both';
 
 CREATE FUNCTION docpatterns._pattern_release_table(side regclass, rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   guard name;
 BEGIN
@@ -695,7 +695,7 @@ COMMENT ON FUNCTION docpatterns._pattern_release_table(regclass, regclass) IS
 
 CREATE FUNCTION docpatterns._pattern_drop_side(side regclass, rel regclass, keep_data boolean)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF side IS NOT NULL AND keep_data THEN
     PERFORM docpatterns._pattern_release_table(side, rel);
@@ -713,7 +713,7 @@ COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) 
 -- Tracks columns and triggers of a declaration: see src/kit/anchor.h. Created after its triggers,
 -- and again when these have changed.
 CREATE FUNCTION docpatterns._pattern_anchor(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   main oid;
@@ -800,7 +800,7 @@ COMMENT ON FUNCTION docpatterns._pattern_lasts_longer(regclass, regclass) IS
   'whether a crash would empty the other table of a declaration, but not its own';
 
 CREATE FUNCTION docpatterns._pattern_follow_persistence(rel regclass) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_unlogged boolean := (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = rel);
   side regclass;
@@ -824,7 +824,7 @@ COMMENT ON FUNCTION docpatterns._pattern_follow_persistence(regclass) IS
 
 CREATE FUNCTION docpatterns._pattern_anchor_renamed(rel regclass, old_name text, new_name text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
 BEGIN
@@ -852,7 +852,7 @@ COMMENT ON FUNCTION docpatterns._pattern_arguments(text[]) IS
   'the arguments of a trigger as pg_trigger has them';
 
 CREATE FUNCTION docpatterns._pattern_drop_anchor(rel regclass, label text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   anchor text;
 BEGIN
@@ -867,7 +867,7 @@ COMMENT ON FUNCTION docpatterns._pattern_drop_anchor(regclass, text) IS
 
 CREATE FUNCTION docpatterns._pattern_drop_triggers(rel regclass, pattern text, name text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
@@ -891,7 +891,7 @@ COMMENT ON FUNCTION docpatterns._pattern_drop_triggers(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, link_id text, name text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN

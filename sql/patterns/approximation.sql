@@ -37,7 +37,7 @@ CREATE FUNCTION approximation_enable(
   rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL,
   threshold text DEFAULT NULL, slots int DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -79,7 +79,7 @@ COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precisio
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._approximation_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
@@ -132,7 +132,7 @@ COMMENT ON FUNCTION docpatterns._approximation_create_shards(regclass, text, tex
 
 CREATE FUNCTION docpatterns._approximation_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -173,7 +173,7 @@ COMMENT ON FUNCTION docpatterns._approximation_check(regclass, text) IS
 
 -- Keys of documents that have shards.
 CREATE FUNCTION docpatterns._approximation_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -189,7 +189,7 @@ COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS
   'SQL text: keys of documents that have shards';
 
 CREATE FUNCTION docpatterns._approximation_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -208,7 +208,7 @@ COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS
   'pattern_repair of the approximation pattern';
 
 CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

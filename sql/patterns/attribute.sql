@@ -91,7 +91,7 @@ CREATE FUNCTION attribute_enable(
   rename bson DEFAULT NULL,
   is_unique boolean DEFAULT false, view_name text DEFAULT NULL, name text DEFAULT NULL,
     doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -151,7 +151,7 @@ COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS
   'by';
 
 CREATE FUNCTION docpatterns._attribute_create_trigger(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
       'FUNCTION docpatterns.attribute_trigger(%L)',
@@ -199,7 +199,7 @@ COMMENT ON FUNCTION docpatterns._attribute_follow_owner(regclass, oid) IS
 
 CREATE FUNCTION docpatterns._attribute_create_view(rel regclass, doc_column text, view_name text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   present regclass := docpatterns._attribute_view(rel);
@@ -272,7 +272,7 @@ COMMENT ON FUNCTION docpatterns._attribute_index(regclass, text, text) IS
   'an index of the documents that has the pair, or NULL';
 
 CREATE FUNCTION docpatterns._attribute_create_index(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -314,7 +314,7 @@ COMMENT ON FUNCTION docpatterns._attribute_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -333,7 +333,7 @@ COMMENT ON FUNCTION docpatterns._attribute_check(regclass, text) IS
   'violated invariants of an attribute pattern';
 
 CREATE FUNCTION docpatterns._attribute_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -347,7 +347,7 @@ COMMENT ON FUNCTION docpatterns._attribute_pending(regclass, text) IS
   'SQL text: keys of rows that have not the shape that is wanted';
 
 CREATE FUNCTION docpatterns._attribute_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -363,7 +363,7 @@ COMMENT ON FUNCTION docpatterns._attribute_repair(regclass, text) IS
 
 -- Refuses to go on where members could not become fields.
 CREATE FUNCTION docpatterns._attribute_require_fields(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   held text[];
@@ -389,7 +389,7 @@ COMMENT ON FUNCTION docpatterns._attribute_require_fields(regclass, text) IS
 -- Only one of the members with the same key can become a field: rewriting documents would lose
 -- others.
 CREATE FUNCTION docpatterns._attribute_require_once(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   held text[];
@@ -413,7 +413,7 @@ COMMENT ON FUNCTION docpatterns._attribute_require_once(regclass, text) IS
   'error 23505 with the keys of documents that have a key twice in their array';
 
 CREATE FUNCTION docpatterns._attribute_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   full_options @extschema@.bson;
@@ -466,7 +466,7 @@ COMMENT ON FUNCTION docpatterns._attribute_alter(regclass, text, bson) IS
   'pattern_alter of an attribute pattern: brings all documents into the new form';
 
 CREATE FUNCTION docpatterns._attribute_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   view_rel regclass;

@@ -33,7 +33,7 @@ COMMENT ON FUNCTION attribute_unpack(bson, text, text, text, text, text[], text,
 CREATE FUNCTION attribute_keys(rel regclass, name text DEFAULT NULL, OUT key text,
   OUT qualifier text, OUT documents bigint, OUT frequency float8,
                                OUT types text[], OUT distinct_values bigint) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found record;
   t record;

@@ -53,7 +53,7 @@ COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS
   'whether a span consists of whole slots; slots in spans of months have to divide a day';
 
 CREATE FUNCTION docpatterns._bucket_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   span interval := @extschema@.bson_get_text(options, 'span')::interval;
   granularity interval := @extschema@.bson_get_text(options, 'granularity')::interval;
@@ -94,15 +94,17 @@ CREATE FUNCTION bucket_create(
   granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL,
   end_date text DEFAULT 'inclusive',
   columns_of text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._bucket_create(
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._bucket_create(
     pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
     (SELECT pg_catalog.array_agg(c.name) FROM docpatterns._bucket_columns(columns) c),
     (SELECT pg_catalog.array_agg(c.type) FROM docpatterns._bucket_columns(columns) c),
     (SELECT pg_catalog.array_agg(c.not_null) FROM docpatterns._bucket_columns(columns) c),
     columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count,
     max_bytes, granularity, same_slot,
-    document, end_date, name)
+    document, end_date, name);
+END
 $$;
 COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int,
   interval, text, bson, text, text, text) IS
@@ -117,7 +119,7 @@ CREATE FUNCTION docpatterns._bucket_create(
   span interval, origin timestamptz, time_zone text, max_count int, max_bytes int,
   granularity interval, same_slot text,
   document bson, end_date text, name text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres
   SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
 DECLARE
   table_name text := ident[cardinality(ident)];
@@ -267,7 +269,7 @@ COMMENT ON FUNCTION docpatterns._bucket_check_document(regclass) IS
 
 CREATE FUNCTION docpatterns._bucket_create_view(rel regclass, packed text, recent text,
   group_by text[], time_field text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
   view_name text;
@@ -331,7 +333,7 @@ COMMENT ON FUNCTION docpatterns._bucket_view(regclass, text, text, oid) IS
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
 CREATE FUNCTION docpatterns._bucket_create_tables(rel regclass, names text[], types text[],
   not_nulls boolean[], group_by text[], time_field text, name text, link_id text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
   schema_name text;

@@ -52,7 +52,7 @@ CREATE FUNCTION docpatterns._bucket_parts(rel regclass, OUT base text, OUT schem
                               OUT packed_group text, OUT packed_key text, OUT packed_seq text,
                               OUT packed_start text, OUT packed_data text, OUT row_key text,
                               OUT columns text[], OUT column_types text[])
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   packed_columns text[];
   positions int[];
@@ -128,7 +128,7 @@ COMMENT ON FUNCTION docpatterns._bucket_follow_owner(regclass, oid) IS
 
 CREATE FUNCTION docpatterns._bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -181,7 +181,7 @@ COMMENT ON FUNCTION docpatterns._bucket_check(regclass, text) IS
 -- The indexes without which a relation cannot be read and written well.
 CREATE FUNCTION docpatterns._bucket_missing_indexes(rel regclass) RETURNS TABLE (side regclass,
   columns text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;
@@ -218,7 +218,7 @@ COMMENT ON FUNCTION docpatterns._bucket_missing_indexes(regclass) IS
   'tables beneath a bucket relation that have lost their index, and its columns';
 
 CREATE FUNCTION docpatterns._bucket_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   n bigint;
@@ -253,7 +253,7 @@ COMMENT ON FUNCTION docpatterns._bucket_pending(regclass, text) IS
 
 -- Ending it: a plain table with the measurements takes the relation's place and name.
 CREATE FUNCTION docpatterns._bucket_disable(rel regclass, name text, options bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   n bigint := 0;
@@ -301,7 +301,7 @@ COMMENT ON FUNCTION docpatterns._bucket_disable(regclass, text, bson) IS
 
 -- Options are in the main trigger: it is created again.
 CREATE FUNCTION docpatterns._bucket_redeclare(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t text;
 BEGIN
@@ -315,7 +315,8 @@ COMMENT ON FUNCTION docpatterns._bucket_redeclare(regclass, bson) IS
   'writes the options of a bucket relation';
 
 CREATE FUNCTION docpatterns._bucket_alter(rel regclass, name text, options bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET intervalstyle = postgres AS $$
 DECLARE
   p record;
 BEGIN
@@ -340,7 +341,8 @@ COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS
 
 CREATE FUNCTION bucket_resize(rel regclass, span interval DEFAULT NULL, max_count int DEFAULT NULL,
   max_bytes int DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET intervalstyle = postgres AS $$
 DECLARE
   p record;
   options @extschema@.bson := '{}';
@@ -369,9 +371,11 @@ COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
 
 CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL)
   RETURNS bigint
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive),
-      pg_catalog.current_schema())
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive),
+      pg_catalog.current_schema());
+END
 $$;
 COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
   'Deletes the spans that end before a time, whole buckets at once, and returns the number of '
@@ -381,7 +385,7 @@ COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
 
 CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz, archive text[],
   schema_name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   target text;
@@ -427,7 +431,7 @@ COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[
 -- Columns -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_add_column(rel regclass, name text, type text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   recent_columns text[];
@@ -479,7 +483,7 @@ COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
 
 CREATE PROCEDURE bucket_from_table(rel regclass, source regclass, batch int DEFAULT 100000,
   keep_source boolean DEFAULT false)
-LANGUAGE plpgsql AS $$
+LANGUAGE docpatterns AS $$
 DECLARE
   list pg_catalog.text;
   strange pg_catalog.text;
@@ -553,7 +557,7 @@ COMMENT ON PROCEDURE bucket_from_table(regclass, regclass, int, boolean) IS
   'lacks, 22023';
 
 CREATE PROCEDURE bucket_to_table(rel regclass, target text, batch int DEFAULT 100000)
-LANGUAGE plpgsql AS $$
+LANGUAGE docpatterns AS $$
 DECLARE
   p pg_catalog.record;
   list pg_catalog.text;
@@ -613,7 +617,7 @@ CREATE FUNCTION bucket_stats(rel regclass, OUT buckets bigint, OUT packed bigint
   OUT waiting bigint, OUT measurements_per_bucket float8,
                              OUT packed_bytes bigint, OUT waiting_bytes bigint,
                              OUT index_bytes bigint, OUT bytes_per_measurement float8)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -637,7 +641,7 @@ CREATE FUNCTION bucket_advise(rel regclass,
   spans interval[] DEFAULT '{10 minutes,1 hour,6 hours,1 day,7 days,1 month}')
   RETURNS TABLE (span interval, measurements_per_bucket float8, bytes_per_measurement float8,
       buckets bigint, declared boolean)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s interval;
@@ -682,7 +686,7 @@ COMMENT ON FUNCTION bucket_advise(regclass, interval[]) IS
   'up to 100000 measurements packed in memory for each span. Error: 22023 for pages';
 
 CREATE FUNCTION bucket_salvage(rel regclass) RETURNS TABLE (key bson_value, start text, fault text)
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   damaged text;

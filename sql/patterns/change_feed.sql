@@ -10,7 +10,7 @@ CREATE FUNCTION change_feed_enable(rel regclass, name text DEFAULT 'feed',
   documents boolean DEFAULT true, notify boolean DEFAULT true,
                                    channel text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS
                                    text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION change_feed_enable(regclass, text, boolean, boolean, text, t
   '22023 an invalid channel, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._change_feed_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION docpatterns._change_feed_record(regclass, text, text, bson_v
   'writes a change by hand; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._change_feed_options(rel regclass, name text) RETURNS bson
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result @extschema@.bson;
 BEGIN
@@ -124,7 +124,7 @@ COMMENT ON FUNCTION docpatterns._change_feed_options(regclass, text) IS 'options
 -- Keys whose last change differs from the table: the missing operation, and the document.
 CREATE FUNCTION docpatterns._change_feed_differences(rel regclass, name text)
   RETURNS TABLE (key bson_value, operation text, found text, doc bson)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := docpatterns._change_feed_options(rel, name);
   t record;
@@ -154,7 +154,7 @@ COMMENT ON FUNCTION docpatterns._change_feed_differences(regclass, text) IS
 
 CREATE FUNCTION docpatterns._change_feed_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   feed regclass
     := docpatterns._pattern_side(@extschema@.bson_get_text(docpatterns._change_feed_options(rel,
@@ -183,7 +183,7 @@ COMMENT ON FUNCTION docpatterns._change_feed_check(regclass, text) IS
   'violated invariants of a change feed';
 
 CREATE FUNCTION docpatterns._change_feed_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := docpatterns._change_feed_options(rel, name);
   feed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel);
@@ -213,7 +213,7 @@ COMMENT ON FUNCTION docpatterns._change_feed_repair(regclass, text) IS
   'pattern_repair of a change feed: records what is missing';
 
 CREATE FUNCTION docpatterns._change_feed_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   feed regclass;

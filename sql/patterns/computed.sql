@@ -48,7 +48,7 @@ CREATE FUNCTION computed_enable(
   order_by bson DEFAULT NULL, create_missing boolean DEFAULT false, mode text DEFAULT 'immediate',
   name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS
   text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
@@ -99,7 +99,7 @@ COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, 
 
 -- Raises errors in options.
 CREATE FUNCTION docpatterns._computed_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target_field text := @extschema@.bson_get_text(options, 'target_field');
 BEGIN
@@ -123,7 +123,7 @@ COMMENT ON FUNCTION docpatterns._computed_verify(regclass, bson) IS
 
 -- The triggers on the target, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._computed_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -154,7 +154,7 @@ COMMENT ON FUNCTION docpatterns._computed_create_triggers(regclass, bson) IS
 -- The indexes by which groups and target rows are found.
 CREATE FUNCTION docpatterns._computed_create_indexes(rel regclass, source regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := @extschema@.bson_get_text(options, 'doc_column');
   source_doc text := @extschema@.bson_get_text(options, 'source_doc_column');
@@ -220,7 +220,7 @@ COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS
 -- A declaration with mode on_read has a view instead of triggers.
 CREATE FUNCTION docpatterns._computed_create_view(rel regclass, source regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   view_name text;

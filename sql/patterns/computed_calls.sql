@@ -3,7 +3,7 @@
 -- A declaration with its tables.
 CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options bson,
   OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options, d.trigger_oid INTO options, trigger_oid
     FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'computed'
@@ -21,7 +21,7 @@ COMMENT ON FUNCTION docpatterns._computed_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._computed_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   filter @extschema@.bson;
@@ -96,7 +96,7 @@ COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS
 
 -- Groups that have no document yet.
 CREATE FUNCTION docpatterns._computed_build_end(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF @extschema@.bson_get_text((SELECT p.options FROM docpatterns._computed_parts(rel, name) p),
       'create_missing') = 'true'
@@ -113,7 +113,7 @@ COMMENT ON FUNCTION docpatterns._computed_build_end(regclass, text) IS
 
 CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   done bigint := 0;
@@ -141,7 +141,7 @@ COMMENT ON FUNCTION computed_refresh(regclass, text, int) IS
 
 CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (declaration text, key bson_value, entries bigint, oldest timestamptz, lag interval)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   d record;
@@ -164,7 +164,7 @@ COMMENT ON FUNCTION computed_staleness(regclass, text) IS
 -- Changing and ending -----------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._computed_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson := options;
@@ -223,7 +223,7 @@ COMMENT ON FUNCTION docpatterns._computed_alter(regclass, text, bson) IS
 -- would put them back, is not there or does not fire; others see the writes as any.
 CREATE FUNCTION docpatterns._computed_strip_all(rel regclass, options bson, fields boolean)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := (SELECT t.doc FROM docpatterns._pattern_table(rel,
         docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
@@ -273,7 +273,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._computed_view_sources(regclass) IS 'the tables that a view reads';
 
 CREATE FUNCTION docpatterns._computed_follow_owner(rel regclass, former oid) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   source regclass;
@@ -299,7 +299,7 @@ COMMENT ON FUNCTION docpatterns._computed_follow_owner(regclass, oid) IS
   'makes the views of computed declarations again after a change of the table''s owner';
 
 CREATE FUNCTION docpatterns._computed_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

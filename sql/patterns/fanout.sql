@@ -41,7 +41,7 @@ CREATE FUNCTION fanout_enable(
   keep int DEFAULT 100, celebrity_threshold bigint DEFAULT 10000,
   order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL,
     source_doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   posts record;
   follows_doc text;
@@ -170,7 +170,7 @@ COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, in
 
 CREATE FUNCTION docpatterns._fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   wall regclass;
@@ -215,7 +215,7 @@ COMMENT ON FUNCTION docpatterns._fanout_repair(regclass, text) IS 'pattern_repai
 
 -- One post of each author: repairing it creates the walls of the author's followers.
 CREATE FUNCTION docpatterns._fanout_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   t record;
@@ -234,7 +234,7 @@ COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS
   'SQL text: keys of posts, one of each author';
 
 CREATE FUNCTION docpatterns._fanout_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   wall regclass;

@@ -7,7 +7,7 @@ COMMENT ON FUNCTION docpatterns.kv_trigger() IS
   'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
 
 CREATE FUNCTION kv_create(space text) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t text;
 BEGIN
@@ -97,7 +97,7 @@ COMMENT ON FUNCTION docpatterns._kv_matches(text, text) IS
 
 -- The space's schema, if its tables are there.
 CREATE FUNCTION docpatterns._kv_space(space text) RETURNS text
-LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- looks at the tables and at the caller's rights
   PERFORM @extschema@.kv_exists(space, VARIADIC '{}'::text[]);
@@ -108,7 +108,7 @@ COMMENT ON FUNCTION docpatterns._kv_space(text) IS
   'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
 
 CREATE FUNCTION kv_keys(space text, pattern text DEFAULT '*') RETURNS SETOF text
-LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT k.key FROM %1$s.keys k WHERE docpatterns._kv_matches(k.key, $1) AND '
@@ -127,7 +127,7 @@ COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS
   'did';
 
 CREATE FUNCTION kv_purge(space text, take bigint DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place text;
   k text;
@@ -175,7 +175,7 @@ COMMENT ON FUNCTION docpatterns._kv_place(regclass) IS 'the space that a table b
 
 CREATE FUNCTION docpatterns._kv_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s text := quote_ident(docpatterns._kv_place(rel));
   t record;
@@ -229,7 +229,8 @@ COMMENT ON FUNCTION docpatterns._kv_check(regclass, text) IS
   'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
 
 CREATE FUNCTION docpatterns._kv_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET docpatterns.maintain = off AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET docpatterns.maintain = off AS $$
 DECLARE
   space text := docpatterns._kv_place(rel);
   k text;
@@ -256,7 +257,7 @@ COMMENT ON FUNCTION docpatterns._kv_pending(regclass, text) IS
   'pattern_build of a key-value space: commands never leave anything to do';
 
 CREATE FUNCTION docpatterns._kv_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s text := quote_ident(docpatterns._kv_place(rel));
   t text;

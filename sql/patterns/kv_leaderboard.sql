@@ -27,7 +27,7 @@ COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean)
   'caller owns the table';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_declare(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW '
       'EXECUTE FUNCTION docpatterns.kv_leaderboard_trigger(%L)',
@@ -55,7 +55,7 @@ COMMENT ON FUNCTION docpatterns._kv_leaderboards(oid) IS
 
 CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text,
   member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -96,7 +96,7 @@ COMMENT ON FUNCTION kv_leaderboard(text, text, regclass, text, text, text, text)
 
 CREATE FUNCTION docpatterns._kv_leaderboard_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
@@ -130,7 +130,7 @@ COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS
   'documents';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong bigint;
 BEGIN
@@ -159,7 +159,7 @@ COMMENT ON FUNCTION docpatterns._kv_leaderboard_pending(regclass, text) IS
 
 CREATE FUNCTION docpatterns._kv_leaderboard_disable(rel regclass, name text, how bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   members bigint;
 BEGIN

@@ -42,11 +42,13 @@ CREATE FUNCTION outlier_enable(
   extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false,
   name text DEFAULT NULL,
   doc_column text DEFAULT NULL, create_extras boolean DEFAULT false) RETURNS text
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay,
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay,
       is_set, mode,
         extras, pg_catalog.to_regclass(extras), on_field,
-        index_elements, name, doc_column, create_extras)
+        index_elements, name, doc_column, create_extras);
+END
 $$;
 COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text,
   text, text, boolean, text, text, boolean) IS
@@ -60,7 +62,7 @@ CREATE FUNCTION docpatterns._outlier_enable(
   stay text, is_set boolean, mode text,
   extras text, extras_rel regclass, on_field text, index_elements boolean, name text,
     doc_column text, create_extras boolean) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -118,7 +120,7 @@ COMMENT ON FUNCTION docpatterns._outlier_enable(regclass, text, int, text, text,
   'outlier_enable with the extras resolved';
 
 CREATE FUNCTION docpatterns._outlier_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF @extschema@.bson_get_text(options, 'keep')::int
      > @extschema@.bson_get_text(options, 'threshold')::int THEN
@@ -135,7 +137,7 @@ COMMENT ON FUNCTION docpatterns._outlier_verify(regclass, bson) IS
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._outlier_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   irregular text;
@@ -178,7 +180,7 @@ COMMENT ON FUNCTION docpatterns._outlier_create_triggers(regclass, bson) IS
 -- The table of chunks, its indexes and its guard.
 CREATE FUNCTION docpatterns._outlier_create_extras(rel regclass, doc_column text, extras_name text,
   name text, link_id text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -207,7 +209,7 @@ COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, tex
 CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text,
     link_id text,
   on_field text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   side record;
 BEGIN
@@ -232,7 +234,7 @@ COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, te
   'index and triggers of a collection that holds the extras of an outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_create_index(rel regclass, doc text, field text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(%I '
       'OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
@@ -251,7 +253,7 @@ CREATE FUNCTION docpatterns._outlier_parts(rel regclass, name text,
                                OUT side regclass, OUT side_doc text, OUT side_link text,
                                OUT side_key_row text, OUT side_key_list text,
                                OUT side_key_value text, OUT stored text, OUT matches text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -292,7 +294,7 @@ COMMENT ON FUNCTION docpatterns._outlier_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   field text;
@@ -405,7 +407,7 @@ COMMENT ON FUNCTION docpatterns._outlier_check(regclass, text) IS
 
 -- Keys of rows that may have to be corrected.
 CREATE FUNCTION docpatterns._outlier_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   length text;
@@ -449,7 +451,7 @@ COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS
 -- Rows whose documents say that they have extras, and hold no more elements than stay with these,
 -- but have none.
 CREATE FUNCTION docpatterns._outlier_lost(rel regclass, name text) RETURNS text[]
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   result text[];
@@ -474,7 +476,7 @@ COMMENT ON FUNCTION docpatterns._outlier_lost(regclass, text) IS
   'none';
 
 CREATE FUNCTION docpatterns._outlier_accept_loss(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -498,7 +500,7 @@ COMMENT ON FUNCTION docpatterns._outlier_accept_loss(regclass, text) IS
   'takes what is there of documents whose extras are missing for all of them';
 
 CREATE FUNCTION docpatterns._outlier_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -563,7 +565,7 @@ COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS
   'pattern_repair of the outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -600,7 +602,7 @@ COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS
   'pattern_alter of the outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_drop_index(rel regclass, field text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
 BEGIN
@@ -620,7 +622,7 @@ COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS
   'drops the index on the elements that documents hold themselves';
 
 CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -748,7 +750,7 @@ CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT
   OUT length_max int,
   OUT bytes_p50 bigint, OUT bytes_p90 bigint, OUT bytes_p99 bigint, OUT bytes_p999 bigint,
   OUT bytes_max bigint)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   proposal double precision;

@@ -43,7 +43,7 @@ COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS
 
 CREATE FUNCTION payload_enable(rel regclass, field text, extracts bson DEFAULT '{}',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   declared @extschema@.bson;
 BEGIN
@@ -65,7 +65,7 @@ COMMENT ON FUNCTION payload_enable(regclass, text, bson, text, text) IS
 
 -- Functions with their schema and argument: f, s.f or s.f(text) becomes s.f(text).
 CREATE FUNCTION docpatterns._payload_functions(extracts bson) RETURNS bson
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE docpatterns STABLE AS $$
 DECLARE
   result @extschema@.bson := extracts;
   e pg_catalog.record;
@@ -117,7 +117,7 @@ COMMENT ON FUNCTION docpatterns._payload_functions(bson) IS
 
 CREATE FUNCTION docpatterns._payload_enable(rel regclass, field text, extracts bson, name text,
   doc_column text) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -149,7 +149,7 @@ COMMENT ON FUNCTION docpatterns._payload_paths(bson) IS
 
 -- The main trigger extracts, the other one packs.
 CREATE FUNCTION docpatterns._payload_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
   main text;
@@ -179,7 +179,7 @@ COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS
 
 CREATE FUNCTION docpatterns._payload_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -203,7 +203,7 @@ COMMENT ON FUNCTION docpatterns._payload_wrong(text, text, text, text, text) IS
   'SQL text: keys of rows that are not as a payload pattern has them';
 
 CREATE FUNCTION docpatterns._payload_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -227,7 +227,7 @@ COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS
   'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
 
 CREATE FUNCTION docpatterns._payload_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -241,7 +241,7 @@ COMMENT ON FUNCTION docpatterns._payload_repair(regclass, text) IS
   'pattern_repair of a payload pattern';
 
 CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   gone text[];
@@ -279,7 +279,7 @@ COMMENT ON FUNCTION docpatterns._payload_follow_owner(regclass, oid) IS
   '42883 where there is none';
 
 CREATE FUNCTION docpatterns._payload_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   field text;

@@ -56,7 +56,7 @@ COMMENT ON FUNCTION polymorphic_errors(regclass, bson, text) IS
 -- The last part of a path, as it is, and the rest as it is written (NULL: there is none).
 CREATE FUNCTION docpatterns._polymorphic_split_path(by text, OUT parent text, OUT field text,
   OUT field_path text)
-LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe @extschema@.bson := @extschema@.bson_set('{}'::@extschema@.bson, by, 1);
   k text;
@@ -85,7 +85,7 @@ CREATE FUNCTION polymorphic_enable(rel regclass, "by" text, unknown text DEFAULT
   common bson DEFAULT NULL,
                                    view text DEFAULT NULL, name text DEFAULT NULL,
                                      doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -122,7 +122,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS
   'error 22023 for a path that cannot lead to a discriminator';
 
 CREATE FUNCTION docpatterns._polymorphic_create_trigger(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
       'FUNCTION docpatterns.polymorphic_trigger(%L)',
@@ -137,7 +137,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_trigger(regclass, bson) IS
 -- A trigger that rows do not pay for: it fires with TRUNCATE only, and does nothing then.
 CREATE FUNCTION docpatterns._polymorphic_create_variant_trigger(rel regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE '
       'FUNCTION docpatterns.polymorphic_variant_trigger(%L)',
@@ -154,7 +154,7 @@ CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFA
     indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}',
     view text DEFAULT NULL,
     of text DEFAULT NULL, name text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   options @extschema@.bson;
@@ -196,7 +196,7 @@ CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT nam
                                   OUT keys text[], OUT key_list text, OUT key_value text,
                                   OUT key_row text, OUT by_path text, OUT parent text,
                                   OUT field text, OUT field_path text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -267,7 +267,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_view_labels(bson) IS
 -- Creates or replaces the view of a variant (NULL: of all).
 CREATE FUNCTION docpatterns._polymorphic_create_view(rel regclass, of text, variant text,
   wanted text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   v record;
@@ -383,7 +383,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_view(regclass, text, text, t
 -- The partial indexes of a variant that it does not have yet.
 CREATE FUNCTION docpatterns._polymorphic_create_indexes(rel regclass, of text, variant text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   v record;
@@ -426,7 +426,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_indexes(regclass, text, text
 CREATE FUNCTION docpatterns._polymorphic_indexes(rel regclass, of text, variant text,
   OUT is_unique boolean, OUT paths text[], OUT expressions text, OUT line text, OUT index regclass)
   RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   v record;
@@ -470,7 +470,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_path_list(text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_drop_indexes(rel regclass, variant text,
   keep text[] DEFAULT '{}') RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
 BEGIN

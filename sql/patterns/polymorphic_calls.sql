@@ -16,7 +16,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_whole(text, text, text[]) IS
 
 CREATE FUNCTION docpatterns._polymorphic_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
@@ -37,7 +37,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_check(regclass, text) IS
 CREATE FUNCTION docpatterns._polymorphic_violations(rel regclass, of text,
   only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
@@ -61,7 +61,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_violations(regclass, text, bson_val
   'at least';
 
 CREATE FUNCTION docpatterns._polymorphic_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
@@ -78,7 +78,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_pending(regclass, text) IS
 -- Documents that are wrong cannot be put right here: the error names them.
 CREATE FUNCTION docpatterns._polymorphic_require_valid(rel regclass, of text, variant text)
   RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong text[];
 BEGIN
@@ -101,7 +101,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_require_valid(regclass, text, text)
   'error 23514 with the keys of documents that the table should not hold';
 
 CREATE FUNCTION docpatterns._polymorphic_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, NULL);
   PERFORM docpatterns._polymorphic_require_valid(rel, name, NULL);
@@ -113,7 +113,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS
   'documents that are wrong';
 
 CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
@@ -129,7 +129,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_alter(regclass, text, bson) IS
   'pattern_alter of a polymorphic declaration';
 
 CREATE FUNCTION docpatterns._polymorphic_tell(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % already has rows', rel
@@ -142,7 +142,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_tell(regclass, text) IS
 
 -- The view and the indexes of a variant after a change of schemas.
 CREATE FUNCTION docpatterns._polymorphic_renew(rel regclass, of text, variant text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
 BEGIN
@@ -165,7 +165,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS
 -- PostgreSQL parses expressions: creates an index without rows to compare.
 CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text)
   RETURNS boolean
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_'
         || replace(gen_random_uuid()::text, '-', ''))
@@ -189,7 +189,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_index_fits(regclass, regclass, text
   'whether an index has these expressions';
 
 CREATE FUNCTION docpatterns._polymorphic_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
@@ -207,7 +207,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_disable(regclass, text, bson) IS
 
 -- Trigger, view and indexes of a declaration.
 CREATE FUNCTION docpatterns._polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   view_rel regclass := docpatterns._pattern_made_view(rel, pattern, name);
   main name;
@@ -262,7 +262,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid)
 
 CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text, OUT variant text,
   OUT options bson)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
@@ -279,7 +279,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_of(regclass, text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_variant_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
 BEGIN
@@ -309,7 +309,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_pending(regclass, text) IS
   'SQL text: keys of documents that the table should not hold';
 
 CREATE FUNCTION docpatterns._polymorphic_variant_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
 BEGIN
@@ -325,7 +325,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -340,7 +340,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_alter(regclass, text, bson)
 
 CREATE FUNCTION docpatterns._polymorphic_variant_disable(rel regclass, name text, how bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
   m record;
@@ -383,7 +383,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_disable(regclass, text, bso
 CREATE FUNCTION polymorphic_variants(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (variant text, value bson_value, declared boolean, closed boolean, documents bigint,
       view regclass, schema bson)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
@@ -423,7 +423,7 @@ CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant t
   filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
     change regprocedure DEFAULT NULL, name text DEFAULT NULL)
     RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   m pg_catalog.record;
   old_value @extschema@.bson_value;
@@ -503,7 +503,7 @@ COMMENT ON AGGREGATE docpatterns._polymorphic_infer_agg(bson, text, int) IS
 CREATE FUNCTION polymorphic_infer(rel regclass, "by" text DEFAULT NULL, enum_max int DEFAULT 8,
   sample bigint DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
   RETURNS TABLE (variant text, value bson_value, documents bigint, schema bson, command text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   t record;

@@ -24,7 +24,7 @@ CREATE FUNCTION polymorphic_merge(target text, merge_on text, sources text[],
   into_fields text[] DEFAULT NULL, arrays text[] DEFAULT '{}', fields bson DEFAULT NULL,
                                   target_field text DEFAULT NULL, doc_column text DEFAULT NULL)
                                   RETURNS text[]
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   relations pg_catalog.regclass[] := '{}';
   s pg_catalog.text;
@@ -60,7 +60,7 @@ COMMENT ON FUNCTION polymorphic_merge(text, text, text[], text[], text[], bson, 
 CREATE FUNCTION docpatterns._polymorphic_merge(rel regclass, parts text[], merge_on text,
   relations regclass[], into_fields text[], arrays text[], fields bson, target_field text,
   doc_column text) RETURNS text[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target regclass := rel;
   names text[] := '{}';
@@ -183,7 +183,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_verify(regclass, text) IS
 -- declaration.
 CREATE FUNCTION docpatterns._polymorphic_merge_create_triggers(rel regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -215,7 +215,7 @@ CREATE FUNCTION docpatterns._polymorphic_merge_parts(rel regclass, name text, OU
   OUT base text, OUT doc text, OUT key_value text, OUT key_row text, OUT key_list text,
     OUT source regclass, OUT source_doc text,
     OUT merge_on text, OUT target_field text, OUT field text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -260,7 +260,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_differ(bson_value, bson_value) IS
 
 CREATE FUNCTION docpatterns._polymorphic_merge_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -300,7 +300,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_check(regclass, text) IS
   'sources have';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -316,7 +316,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_pending(regclass, text) IS
   'SQL text: keys of merged documents that are not what the source has';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_build_end(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._polymorphic_merge_check(rel, name) c) THEN
     RETURN docpatterns._polymorphic_merge_anew(rel, name, false);
@@ -337,7 +337,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_repair(regclass, text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_merge_alter(rel regclass, name text, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._polymorphic_merge_create_triggers(rel, options);
   PERFORM docpatterns._polymorphic_merge_verify(rel, name);
@@ -349,7 +349,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_alter(regclass, text, bson) I
 
 CREATE FUNCTION docpatterns._polymorphic_merge_disable(rel regclass, name text, how bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

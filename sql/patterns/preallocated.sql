@@ -67,7 +67,7 @@ CREATE FUNCTION preallocated_enable(
   rel regclass, field text, shape bson, store text DEFAULT 'document',
   available_field text DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -126,7 +126,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._preallocated_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
@@ -178,7 +178,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text
 
 CREATE FUNCTION docpatterns._preallocated_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -220,7 +220,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_check(regclass, text) IS
 
 -- Keys of documents that are not in shape.
 CREATE FUNCTION docpatterns._preallocated_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -233,7 +233,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_pending(regclass, text) IS
   'SQL text: keys of documents that are not in the shape of a preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -254,7 +254,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS
   'pattern_repair of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   shape @extschema@.bson;
@@ -282,7 +282,7 @@ COMMENT ON FUNCTION docpatterns._preallocated_alter(regclass, text, bson) IS
   'pattern_alter of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

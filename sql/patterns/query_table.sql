@@ -59,9 +59,11 @@ CREATE FUNCTION query_table_create(
   fields bson DEFAULT '{}', types bson DEFAULT '{}',
   limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL,
     doc_column text DEFAULT NULL) RETURNS regclass
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields,
-      docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._query_table_create(rel, source, partition, clustering, fields,
+      docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column);
+END
 $$;
 COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text,
   text) IS
@@ -72,7 +74,7 @@ COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson,
   'not fit, 42P07 or 42710 a name is taken, 42501 unless the caller owns the source';
 
 CREATE FUNCTION docpatterns._query_table_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF @extschema@.bson_exists(options, 'limit_per_partition')
       AND @extschema@.bson_get_text(options, 'is_unique') = 'true' THEN
@@ -88,7 +90,7 @@ COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, bson) IS
 CREATE FUNCTION docpatterns._query_table_create(
   rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
   limit_per_partition int, is_unique boolean, name text, doc_column text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -200,7 +202,7 @@ COMMENT ON FUNCTION docpatterns._query_table_create(text, regclass, text[], bson
 
 -- With a limit, the first rows of a partition are found by an index on the source.
 CREATE FUNCTION docpatterns._query_table_create_index(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -229,7 +231,7 @@ CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
                                    OUT key_match text, OUT per_partition int, OUT place_bare text[],
                                    OUT place_directions text[], OUT partitions text,
                                    OUT clusterings text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   t record;
@@ -276,7 +278,7 @@ COMMENT ON FUNCTION docpatterns._query_table_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._query_table_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -322,7 +324,7 @@ COMMENT ON FUNCTION docpatterns._query_table_check(regclass, text) IS
 -- Rows of the source that the table does not show, each of them or, with a limit, one of each
 -- partition.
 CREATE FUNCTION docpatterns._query_table_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -349,7 +351,7 @@ COMMENT ON FUNCTION docpatterns._query_table_pending(regclass, text) IS
   'SQL text: keys of rows of the source that the table does not show';
 
 CREATE FUNCTION docpatterns._query_table_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
@@ -367,7 +369,7 @@ COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS
   'pattern_repair of a query table';
 
 CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE '
       'FUNCTION docpatterns.query_table_trigger(%L)',
@@ -385,7 +387,7 @@ COMMENT ON FUNCTION docpatterns._query_table_alter(regclass, text, bson) IS
   'pattern_alter of a query table';
 
 CREATE FUNCTION docpatterns._query_table_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result regclass;
 BEGIN

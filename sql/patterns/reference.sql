@@ -60,7 +60,7 @@ CREATE FUNCTION reference_enable(
   max_staleness interval DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS
   text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
@@ -102,7 +102,7 @@ COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], tex
 
 -- Fields of a declaration: paths that lead somewhere, none inside another.
 CREATE FUNCTION docpatterns._reference_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   paths text[] := docpatterns._reference_list(options, 'live')
                   || docpatterns._reference_list(options, 'frozen')
@@ -170,7 +170,7 @@ COMMENT ON FUNCTION docpatterns._reference_added(regclass, text, bson, bson) IS
 -- hashes of theirs.
 CREATE FUNCTION docpatterns._reference_index_parts(rel regclass, options bson, OUT base text,
   OUT by_id text, OUT by_hash text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -202,7 +202,7 @@ COMMENT ON FUNCTION docpatterns._reference_find_index(regclass, text, text) IS
   'indexes of a table on an expression';
 
 CREATE FUNCTION docpatterns._reference_create_indexes(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
   SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
@@ -222,7 +222,7 @@ COMMENT ON FUNCTION docpatterns._reference_create_indexes(regclass, bson) IS
 -- The triggers of both tables, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
   link_id text := @extschema@.bson_get_text(options, 'link_id');
@@ -300,7 +300,7 @@ COMMENT ON FUNCTION docpatterns._reference_create_triggers(regclass, regclass, b
 
 CREATE FUNCTION docpatterns._reference_drop_triggers(rel regclass, source regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -335,7 +335,7 @@ CREATE FUNCTION docpatterns._reference_parts(rel regclass, name text,
                                  OUT queue regclass,
                                  OUT sites text, OUT live text[], OUT frozen text[], OUT by_id text,
                                  OUT by_hash text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
@@ -370,7 +370,7 @@ COMMENT ON FUNCTION docpatterns._reference_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._reference_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   lag interval;
@@ -425,7 +425,7 @@ COMMENT ON FUNCTION docpatterns._reference_check(regclass, text) IS
 
 -- Keys of rows that may have to be corrected.
 CREATE FUNCTION docpatterns._reference_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -445,7 +445,7 @@ COMMENT ON FUNCTION docpatterns._reference_pending(regclass, text) IS
   'SQL text: keys of rows that may not be in line with a reference pattern';
 
 CREATE FUNCTION docpatterns._reference_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -472,7 +472,7 @@ COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS
   'pattern_repair of the reference pattern';
 
 CREATE FUNCTION docpatterns._reference_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson := options;
@@ -508,7 +508,7 @@ COMMENT ON FUNCTION docpatterns._reference_alter(regclass, text, bson) IS
   'pattern_alter of the reference pattern';
 
 CREATE FUNCTION docpatterns._reference_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

@@ -2,7 +2,7 @@
 
 CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT NULL)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
@@ -19,7 +19,7 @@ COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
   OUT reference text, OUT sources bigint, OUT copies bigint,
     OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   p record;
@@ -60,7 +60,7 @@ CREATE FUNCTION reference_dangling(rel regclass, name text DEFAULT NULL,
                                    OUT reference text, OUT key bson_value, OUT id bson_value,
                                      OUT written timestamptz, OUT transactions integer) RETURNS
                                    SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   p record;
@@ -94,7 +94,7 @@ CREATE FUNCTION reference_cost(rel regclass, field text, source regclass,
   id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
                                OUT sources bigint, OUT documents bigint, OUT median bigint,
                                OUT p99 bigint, OUT max bigint)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;

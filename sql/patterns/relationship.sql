@@ -29,7 +29,7 @@ CREATE FUNCTION relationship_enable(a regclass, a_field text, b regclass, b_fiel
   missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
                                 name text DEFAULT NULL, doc_column text DEFAULT NULL,
                                   source_doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   t record;
@@ -85,7 +85,7 @@ COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, te
   'caller owns both tables';
 
 CREATE FUNCTION docpatterns._relationship_check_field(field text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, field);
   -- filters ask for it by its name
@@ -110,7 +110,7 @@ COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
 -- References to a missing document must be found when it is inserted.
 CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
 BEGIN
@@ -136,7 +136,7 @@ COMMENT ON FUNCTION docpatterns._relationship_create_indexes(regclass, regclass,
 
 CREATE FUNCTION docpatterns._relationship_create_triggers(a regclass, b regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
   t record;
@@ -199,7 +199,7 @@ CREATE FUNCTION docpatterns._relationship_parts(rel regclass, name text, OUT opt
   OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
                                 OUT other text, OUT other_doc text, OUT other_key text,
                                   OUT other_field text) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   b regclass;
@@ -274,7 +274,7 @@ COMMENT ON FUNCTION docpatterns._relationship_wrong(text, text, text, text, text
 
 CREATE FUNCTION docpatterns._relationship_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -320,7 +320,7 @@ COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS
 
 -- References on the other side only.
 CREATE FUNCTION docpatterns._relationship_build_end(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -343,7 +343,7 @@ COMMENT ON FUNCTION docpatterns._relationship_build_end(regclass, text) IS
   'rows of the other had to be looked at';
 
 CREATE FUNCTION docpatterns._relationship_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -377,7 +377,7 @@ COMMENT ON FUNCTION docpatterns._relationship_repair(regclass, text) IS
   'pattern_repair of a relationship';
 
 CREATE FUNCTION docpatterns._relationship_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -400,7 +400,7 @@ COMMENT ON FUNCTION docpatterns._relationship_alter(regclass, text, bson) IS
   'pattern_alter of a relationship';
 
 CREATE FUNCTION docpatterns._relationship_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN

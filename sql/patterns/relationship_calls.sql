@@ -16,7 +16,7 @@ CREATE FUNCTION docpatterns._relationship_tables(parent regclass, child regclass
   OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
                                  OUT child_base text, OUT child_doc text, OUT child_key text,
                                  OUT child_keys text)
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -54,7 +54,7 @@ COMMENT ON FUNCTION docpatterns._relationship_tables(regclass, regclass) IS
 -- Raises the error that names the keys of a query, if it gives any.
 CREATE FUNCTION docpatterns._relationship_refuse(query text, code text, message text,
   hint text DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keys text[];
   detail text;
@@ -78,7 +78,7 @@ COMMENT ON FUNCTION docpatterns._relationship_refuse(text, text, text, text) IS
 CREATE FUNCTION relationship_embed(parent regclass, child regclass, on_field text DEFAULT NULL,
   into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   element text;
@@ -211,7 +211,7 @@ COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, 
 CREATE FUNCTION relationship_link(parent regclass, field text, child text,
   on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   IF parent IS NULL OR field IS NULL OR child IS NULL OR ids_in IS NULL OR many_to_many IS NULL THEN
     RAISE EXCEPTION 'parent, field, child, ids_in and many_to_many must not be null'
@@ -234,7 +234,7 @@ COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean)
 
 CREATE FUNCTION docpatterns._relationship_link(parent regclass, field text, child regclass,
   on_field text, ids_in text, many_to_many boolean) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   parts text;
@@ -337,7 +337,7 @@ CREATE FUNCTION relationship_advise(parent regclass, child regclass, on_field te
   OUT parents_max bigint, OUT child_bytes bigint, OUT embedded_p99 bigint, OUT embedded_max bigint,
   OUT writes_per_read numeric,
   OUT choice text, OUT ids_in text, OUT why text, OUT statement text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   c record;

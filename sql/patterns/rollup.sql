@@ -33,7 +33,7 @@ CREATE FUNCTION rollup_enable(
   filter bson DEFAULT NULL, order_by bson DEFAULT NULL, time_zone text DEFAULT 'UTC',
   target text DEFAULT NULL,
   doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   link_id text := replace(gen_random_uuid()::text, '-', '');
   tree_link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -122,7 +122,7 @@ COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], re
 
 -- The index on the fields of groups and the time.
 CREATE FUNCTION docpatterns._rollup_create_indexes(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := docpatterns._pattern_doc_column(rel,
       @extschema@.bson_get_text(options, 'doc_column'));
@@ -159,7 +159,7 @@ COMMENT ON FUNCTION docpatterns._rollup_repair(regclass, text) IS 'pattern_repai
 -- One row of the source for each group of the finest level: repairing it also corrects the levels
 -- above.
 CREATE FUNCTION docpatterns._rollup_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   t record;
@@ -195,7 +195,7 @@ COMMENT ON FUNCTION docpatterns._rollup_start(regclass, text, bson) IS
   'where the span of the finest level begins that a row of the source belongs to, or NULL';
 
 CREATE FUNCTION docpatterns._rollup_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   totals regclass;
 BEGIN

@@ -63,7 +63,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_steps(bson) IS
 
 -- The versions that steps connect with one, in order.
 CREATE FUNCTION docpatterns._schema_versioning_versions(options bson) RETURNS int[]
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result int[] := ARRAY[@extschema@.bson_get_text(options, 'current')::int];
   s record;
@@ -94,7 +94,7 @@ CREATE FUNCTION docpatterns._schema_versioning_parts(rel regclass, name text,
   OUT field text,
   OUT current int, OUT versions int[], OUT key_value text,
   OUT key_list text, OUT key_row text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -131,7 +131,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS
 -- Views and functions begin with the name of the table, unless it is so long that those of another
 -- table would be called the same.
 CREATE FUNCTION docpatterns._schema_versioning_stem(schema_name text, table_name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := table_name;
   view_name text := docpatterns._pattern_object_name(table_name, NULL, 'current');
@@ -151,7 +151,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_stem(text, text) IS
   'the name of a table, or a shorter one that no views of the schema begin with';
 
 CREATE FUNCTION docpatterns._schema_versioning_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
              WHERE d.pattern = 'schema_versioning'
@@ -171,7 +171,7 @@ CREATE FUNCTION schema_versioning_enable(
   rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1,
   write text DEFAULT 'upgrade', type text DEFAULT NULL,
   stem text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -214,7 +214,7 @@ COMMENT ON FUNCTION schema_versioning_enable(regclass, text, int, text, text, te
 
 -- The type that most documents have the field in, of the first ones that have it.
 CREATE FUNCTION docpatterns._schema_versioning_type(rel regclass, doc text, field text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text;
 BEGIN
@@ -234,7 +234,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_type(regclass, text, text) IS
 -- with the same results, or more, is kept.
 CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, options bson,
   steps regprocedure[], changed int[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -359,7 +359,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_function_name(bson, int) IS
 -- one.
 CREATE FUNCTION docpatterns._schema_versioning_create_function(rel regclass, options bson,
   steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   qualified text;
@@ -425,7 +425,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_renew(regclass, regprocedure)
 -- Gives a function its name when the function that had it before has been dropped.
 CREATE FUNCTION docpatterns._schema_versioning_rename_functions(rel regclass, options bson,
   versions int[], functions regprocedure[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
 BEGIN
@@ -499,7 +499,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_views(regclass, text) IS
 
 CREATE FUNCTION docpatterns._schema_versioning_create_view(rel regclass, options bson, version text,
   function regprocedure) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -554,7 +554,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_create_view(regclass, bson, t
 -- Views of versions that are not among these.
 CREATE FUNCTION docpatterns._schema_versioning_drop_views(rel regclass, name text, keep text[])
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
@@ -578,7 +578,7 @@ CREATE FUNCTION schema_versioning_step(
   rel regclass, since int, until int, up regprocedure DEFAULT NULL, down regprocedure DEFAULT NULL,
   up_update bson_value DEFAULT NULL, down_update bson_value DEFAULT NULL, schema bson DEFAULT NULL,
     name text DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;
@@ -715,7 +715,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) 
 -- _pattern_call() runs it as the owner of the table, so that what is made is his.
 CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, what bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._schema_versioning_declare(rel,
       (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
@@ -751,7 +751,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_call(regclass, text, int) IS
 
 CREATE FUNCTION docpatterns._schema_versioning_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;
@@ -846,7 +846,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_check(regclass, text) IS
 
 -- Keys of documents that are older than they would be if they were written now.
 CREATE FUNCTION docpatterns._schema_versioning_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -862,7 +862,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_pending(regclass, text) IS
   'SQL text: keys of documents of older versions, where what is written is upgraded';
 
 CREATE FUNCTION docpatterns._schema_versioning_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -880,7 +880,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS
 
 CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;
@@ -953,7 +953,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_alter(regclass, text, bson) I
 
 CREATE FUNCTION docpatterns._schema_versioning_disable(rel regclass, name text, how bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   functions regprocedure[];
@@ -986,7 +986,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_disable(regclass, text, bson)
 -- Indexes may use the functions, so they are kept with all their properties: CREATE OR REPLACE only
 -- keeps the owner and the grants.
 CREATE FUNCTION docpatterns._schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = rel);
   d record;
@@ -1031,7 +1031,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_follow_owner(regclass, oid) I
 
 CREATE FUNCTION schema_versioning_histogram(rel regclass, name text DEFAULT NULL, OUT version int,
   OUT state text, OUT documents bigint, OUT bytes bigint) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN

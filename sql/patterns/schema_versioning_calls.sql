@@ -62,7 +62,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_leaves(regclass) IS
 CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000,
   pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL,
   name text DEFAULT NULL)
-LANGUAGE plpgsql AS $$
+LANGUAGE docpatterns AS $$
 DECLARE
   p pg_catalog.record;
   l pg_catalog.record;
@@ -221,7 +221,7 @@ CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000,
     OUT since int, OUT until int, OUT documents bigint,
       OUT same bigint, OUT key bson_value, OUT problem text)
     RETURNS SETOF record
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   IF sample IS NULL OR sample < 1 THEN
@@ -246,7 +246,7 @@ COMMENT ON FUNCTION schema_versioning_test(regclass, int, text) IS
 
 -- The test, as _pattern_call() runs it: a document as text.
 CREATE FUNCTION docpatterns._schema_versioning_test(rel regclass, name text, how bson) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;

@@ -48,7 +48,7 @@ CREATE FUNCTION single_collection_enable(
   is_unique boolean DEFAULT NULL,
   missing text DEFAULT 'error', on_delete text DEFAULT 'restrict', views boolean DEFAULT true,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
@@ -95,7 +95,7 @@ COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[],
   'the caller owns the table';
 
 CREATE FUNCTION docpatterns._single_collection_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
   related text := @extschema@.bson_get_text(options, 'related_field');
@@ -166,7 +166,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_verify(regclass, bson) IS
 -- Expressions and paths of the indexes.
 CREATE FUNCTION docpatterns._single_collection_index_parts(rel regclass, options bson,
   OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   parts text[];
@@ -214,7 +214,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_filter_index(regclass, text, 
 
 CREATE FUNCTION docpatterns._single_collection_create_indexes(rel regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
   SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
@@ -239,7 +239,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_create_indexes(regclass, bson
 
 CREATE FUNCTION docpatterns._single_collection_create_triggers(rel regclass, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -259,7 +259,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bso
 
 CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL,
   name text DEFAULT NULL) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF type IS NULL THEN
     RAISE EXCEPTION 'the type must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -276,7 +276,7 @@ COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS
 
 CREATE FUNCTION docpatterns._single_collection_view(rel regclass, name text, options bson)
   RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   declared @extschema@.bson;
@@ -344,7 +344,7 @@ CREATE FUNCTION docpatterns._single_collection_parts(rel regclass, name text, OU
   OUT options bson, OUT doc text, OUT identity text,
     OUT shown text, OUT key_row text, OUT key_list text,
     OUT key_value text, OUT read text, OUT paths text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -362,7 +362,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._single_collection_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -406,7 +406,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_pending(regclass, text) IS
   'SQL text: keys of rows that may not be in line with a single collection';
 
 CREATE FUNCTION docpatterns._single_collection_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
@@ -427,7 +427,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_repair(regclass, text) IS
 
 CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, options bson)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -442,7 +442,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_alter(regclass, text, bson) I
 
 CREATE FUNCTION docpatterns._single_collection_disable(rel regclass, name text, how bson)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v regclass;
 BEGIN

@@ -28,7 +28,7 @@ CREATE FUNCTION single_collection_from(
   separator text DEFAULT '/',
   missing text DEFAULT 'error', on_delete text DEFAULT 'restrict',
     keep_tables boolean DEFAULT false, name text DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   IF rel IS NULL OR tables IS NULL OR links IS NULL OR type_field IS NULL OR self_related IS NULL
       OR keep_tables IS NULL THEN
@@ -56,7 +56,7 @@ COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text,
 
 CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[],
   links bson, name text, keep_tables boolean) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   t record;
@@ -221,7 +221,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_named(bson, bson) IS
 
 CREATE FUNCTION docpatterns._single_collection_check_links(links bson, types text[], keyed boolean)
   RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   l record;
@@ -263,7 +263,7 @@ CREATE FUNCTION single_collection_split(rel regclass, tables bson DEFAULT '{}',
   links bson DEFAULT NULL, keep_documents boolean DEFAULT false, name text DEFAULT NULL,
     OUT type text, OUT "table" regclass, OUT documents bigint)
     RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   d record;

@@ -21,9 +21,11 @@ COMMENT ON FUNCTION docpatterns._single_table_template(text) IS
 -- An unqualified name is created according to the caller's search_path.
 CREATE FUNCTION single_table_create(
   rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL) RETURNS regclass
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
-      indexes, ttl_field)
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
+      indexes, ttl_field);
+END
 $$;
 COMMENT ON FUNCTION single_table_create(text, int, text) IS
   'Creates a single table: documents with the keys pk and sk as columns (the primary key), up to 5 '
@@ -32,7 +34,7 @@ COMMENT ON FUNCTION single_table_create(text, int, text) IS
 
 CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int,
   ttl_field text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
   result regclass;
@@ -73,7 +75,7 @@ COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text) IS
 -- have yet.
 CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl_field text)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   FOR i IN 1 .. least(indexes, 5) LOOP
     IF NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel
@@ -95,7 +97,7 @@ COMMENT ON FUNCTION docpatterns._single_table_columns(regclass, int, text) IS
   'columns of the indexes and of the expiry of a single table; locks it';
 
 CREATE FUNCTION docpatterns._single_table_declare(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   main text;
 BEGIN
@@ -113,7 +115,7 @@ COMMENT ON FUNCTION docpatterns._single_table_declare(regclass, bson) IS
   'the trigger of a single table, made anew when options change; locks the table against writers';
 
 CREATE FUNCTION docpatterns._single_table_options(rel regclass) RETURNS bson
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
 BEGIN
@@ -135,7 +137,7 @@ CREATE FUNCTION single_table_entity(
   gsi3_pk text DEFAULT NULL, gsi3_sk text DEFAULT NULL, gsi4_pk text DEFAULT NULL,
   gsi4_sk text DEFAULT NULL, gsi5_pk text DEFAULT NULL, gsi5_sk text DEFAULT NULL,
   view_name text DEFAULT NULL) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   spec @extschema@.bson;
@@ -205,7 +207,7 @@ COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, 
 -- The view of an entity's items: can be written to, and sets the entity.
 CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text)
   RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   made text;
@@ -282,7 +284,7 @@ COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS
 
 -- Differences between the row of an item and _single_table_image().
 CREATE FUNCTION docpatterns._single_table_row(rel regclass) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._single_table_options(rel);
   cells text[] := '{pk,sk,entity}';
@@ -305,7 +307,7 @@ COMMENT ON FUNCTION docpatterns._single_table_row(regclass) IS
 
 CREATE FUNCTION docpatterns._single_table_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._single_table_options(rel);
 BEGIN
@@ -333,7 +335,7 @@ COMMENT ON FUNCTION docpatterns._single_table_check(regclass, text) IS
   'documents';
 
 CREATE FUNCTION docpatterns._single_table_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._single_table_options(rel);
   done bigint;
@@ -357,7 +359,7 @@ COMMENT ON FUNCTION docpatterns._single_table_repair(regclass, text) IS
   'pattern_repair of a single table';
 
 CREATE FUNCTION docpatterns._single_table_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   indexes int := @extschema@.bson_get_text(options, 'indexes')::int;
 BEGIN
@@ -378,7 +380,7 @@ COMMENT ON FUNCTION docpatterns._single_table_alter(regclass, text, bson) IS
   'pattern_alter of a single table';
 
 CREATE FUNCTION docpatterns._single_table_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN

@@ -53,7 +53,7 @@ COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text,
 
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL)
   RETURNS SETOF bson
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
 DECLARE
   o @extschema@.bson := docpatterns._single_table_options(rel);
   k record;
@@ -83,7 +83,7 @@ COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
   'invalid keys';
 
 CREATE FUNCTION docpatterns._single_table_key_of(doc bson, field text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v @extschema@.bson_value := doc OPERATOR(@extschema@.->) field;
 BEGIN
@@ -97,7 +97,7 @@ COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, text) IS
   'a key that a document names; error 22023 if it does not';
 
 CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := docpatterns._single_table_options(rel);
   op record;
@@ -171,7 +171,7 @@ COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
   'condition is not met, and those of the single calls';
 
 CREATE FUNCTION docpatterns._single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   image @extschema@.bson := docpatterns._single_table_image(rel, NULL, doc);
 BEGIN
@@ -187,7 +187,7 @@ COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS
   'keys of a document that says itself what it is; error 23514 if it is no item';
 
 CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
   key_fields text[] := ARRAY['PK'::text, 'SK'::text];
@@ -220,7 +220,7 @@ COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, bson) IS
   'error 22023 for what is wrong with an operation of a transaction';
 
 CREATE FUNCTION single_table_purge(rel regclass, take int DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   done bigint;
 BEGIN

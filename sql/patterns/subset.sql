@@ -28,11 +28,13 @@ CREATE FUNCTION subset_enable(
   count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL,
   doc_column text DEFAULT NULL,
   source_doc_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
-LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field,
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field,
       order_by, keep, fields, filter,
         count_field, count_mode, name, doc_column, source_doc_column,
-        create_source, false)
+        create_source, false);
+END
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text,
   text, text, text, boolean) IS
@@ -47,7 +49,7 @@ CREATE FUNCTION docpatterns._subset_enable(
   keep int, fields bson, filter bson,
   count_field text, count_mode text, name text, doc_column text, source_doc_column text,
     create_source boolean, quiet boolean) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -120,7 +122,7 @@ COMMENT ON FUNCTION docpatterns._subset_is_document(bson_value) IS
 
 -- The triggers on the target, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._subset_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -139,7 +141,7 @@ COMMENT ON FUNCTION docpatterns._subset_create_triggers(regclass, bson) IS
 -- Creates the index for a group's first rows unless there is one. Its comment shows that the
 -- pattern created it.
 CREATE FUNCTION docpatterns._subset_create_index(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   columns text[];
@@ -187,7 +189,7 @@ CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
                               OUT source_column text, OUT source_doc text, OUT source_keys text,
                               OUT link text, OUT sort_key text, OUT filter bson,
                               OUT filter_sql text, OUT member text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   t record;
@@ -231,7 +233,7 @@ COMMENT ON FUNCTION docpatterns._subset_parts(regclass, text) IS
 
 CREATE FUNCTION docpatterns._subset_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -301,7 +303,7 @@ COMMENT ON FUNCTION docpatterns._subset_check(regclass, text) IS
   'violated invariants of a subset pattern';
 
 CREATE FUNCTION docpatterns._subset_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -327,7 +329,7 @@ COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS
 -- A document that embeds elements and has no row in the source: they become rows, if all of them
 -- can.
 CREATE FUNCTION docpatterns._subset_take_over(rel regclass, name text, key bson_value) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   elements @extschema@.bson_value;
@@ -381,7 +383,7 @@ COMMENT ON FUNCTION docpatterns._subset_identity(regclass, text, bson) IS
 -- The inverse of building members: new rows for the elements of an array.
 CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson,
   inserted boolean) RETURNS bson[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   p record;
@@ -530,7 +532,7 @@ COMMENT ON FUNCTION docpatterns._subset_strangers(regclass, text, bson_value, bs
   'for them; error 55000 if they cannot';
 
 CREATE FUNCTION docpatterns._subset_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
@@ -559,7 +561,7 @@ COMMENT ON FUNCTION docpatterns._subset_repair(regclass, text) IS
   'pattern_repair of the subset pattern';
 
 CREATE FUNCTION docpatterns._subset_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson := options;
@@ -593,7 +595,7 @@ COMMENT ON FUNCTION docpatterns._subset_alter(regclass, text, bson) IS
   'pattern_alter of the subset pattern';
 
 CREATE FUNCTION docpatterns._subset_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';

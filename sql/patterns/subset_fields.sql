@@ -8,7 +8,7 @@ COMMENT ON FUNCTION docpatterns.subset_fields_trigger() IS
 
 CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAULT NULL,
   doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -56,7 +56,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text,
   'side table for the cold fields of a table';
 
 CREATE FUNCTION docpatterns._subset_fields_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -80,7 +80,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_create_triggers(regclass, bson) I
 
 CREATE FUNCTION docpatterns._subset_fields_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -109,7 +109,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_check(regclass, text) IS
   'violated invariants of cold fields';
 
 CREATE FUNCTION docpatterns._subset_fields_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -131,7 +131,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_rejoin(regclass, text, record, te
   'nothing when it would be too large; forgets what has no document';
 
 CREATE FUNCTION docpatterns._subset_fields_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -165,7 +165,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_repair(regclass, text) IS
 -- Puts fields back into their documents, all or none.
 CREATE FUNCTION docpatterns._subset_fields_put_back(rel regclass, name text, paths text[])
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -200,7 +200,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_put_back(regclass, text, text[]) 
   'would be too large';
 
 CREATE FUNCTION docpatterns._subset_fields_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   cold text[];
@@ -227,7 +227,7 @@ COMMENT ON FUNCTION docpatterns._subset_fields_alter(regclass, text, bson) IS
   'pattern_alter of cold fields';
 
 CREATE FUNCTION docpatterns._subset_fields_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;

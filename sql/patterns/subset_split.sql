@@ -7,7 +7,7 @@ CREATE FUNCTION subset_split(
   fields bson DEFAULT NULL, position_field text DEFAULT NULL, count_field text DEFAULT NULL,
   count_mode text DEFAULT 'immediate',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   options @extschema@.bson;
 BEGIN
@@ -34,7 +34,7 @@ COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bs
   'that are not documents, 42P07 source has rows, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._subset_split(rel regclass, name text, options bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   s record;
@@ -198,9 +198,12 @@ COMMENT ON FUNCTION docpatterns._subset_split(regclass, text, bson) IS
   'subset_split with its arguments as a document';
 
 CREATE FUNCTION subset_join(rel regclass, name text DEFAULT NULL) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_call('join', $1, 'subset', f.name, NULL)::bigint
-  FROM docpatterns._pattern_find($1, $2, 'subset') f
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (
+    SELECT docpatterns._pattern_call('join', $1, 'subset', f.name, NULL)::bigint
+    FROM docpatterns._pattern_find($1, $2, 'subset') f);
+END
 $$;
 COMMENT ON FUNCTION subset_join(regclass, text) IS
   'Undoes subset_split: ends the declaration, moves all documents of the source that belong to a '
@@ -209,7 +212,7 @@ COMMENT ON FUNCTION subset_join(regclass, text) IS
   'unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._subset_join(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   element @extschema@.bson;

@@ -32,7 +32,7 @@ CREATE FUNCTION tree_enable(
   on_delete text DEFAULT 'restrict',
   order_by text DEFAULT NULL, search_index boolean DEFAULT true, name text DEFAULT NULL,
     doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -76,7 +76,7 @@ COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, bo
 
 -- The list of former children distinguishes old copies of arrays from new ones.
 CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   gone regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'deleted_link_id'),
       rel);
@@ -100,7 +100,7 @@ COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
 CREATE FUNCTION docpatterns._tree_check_forms(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   fields text[] := ARRAY(SELECT @extschema@.bson_get_text(options, o)
                          FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o
@@ -131,7 +131,7 @@ COMMENT ON FUNCTION docpatterns._tree_check_forms(regclass, bson) IS
   'error 22023 for forms of a tree that do not go together, or with those of another';
 
 CREATE FUNCTION docpatterns._tree_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   truth text := @extschema@.bson_get_text(options, 'truth');
 BEGIN
@@ -172,7 +172,7 @@ COMMENT ON FUNCTION docpatterns._tree_paths(bson) IS
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   doc text;
@@ -258,7 +258,7 @@ COMMENT ON FUNCTION docpatterns._tree_index_find(regclass, boolean, text, text) 
   'an index of the table with that definition, or NULL';
 
 CREATE FUNCTION docpatterns._tree_create_indexes(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
   SET standard_conforming_strings = on AS $$
 DECLARE
   i record;
@@ -309,7 +309,7 @@ COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_va
 -- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain:
 -- the ids above it) and "kids" (parent, children).
 CREATE FUNCTION docpatterns._tree_walk_sql(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
@@ -376,7 +376,7 @@ COMMENT ON FUNCTION docpatterns._tree_faults_sql(regclass, text) IS
 
 CREATE FUNCTION docpatterns._tree_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE docpatterns._tree_walk_sql(rel, name) || $q$
     SELECT r.key, 'node id'::text, 'present'::text, 'absent'::text FROM rows r WHERE r.id IS NULL
@@ -424,7 +424,7 @@ COMMENT ON FUNCTION docpatterns._tree_take_over(regclass, text, bson_value) IS
 
 CREATE FUNCTION docpatterns._tree_take_edges(rel regclass, pattern text, name text, key bson_value)
   RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   doc @extschema@.bson;
@@ -503,7 +503,7 @@ COMMENT ON FUNCTION docpatterns._tree_pending(regclass, text) IS
   'SQL text: keys of rows that may not be in line with a tree declaration';
 
 CREATE FUNCTION docpatterns._tree_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._tree_create_triggers(_tree_repair.rel,
       docpatterns._tree_gone(_tree_repair.rel, d.options))
@@ -520,7 +520,7 @@ COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS
   'pattern_repair of the tree pattern';
 
 CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := docpatterns._tree_gone(rel, options);
   old @extschema@.bson;
@@ -545,7 +545,7 @@ COMMENT ON FUNCTION docpatterns._tree_alter(regclass, text, bson) IS
   'pattern_alter of the tree pattern';
 
 CREATE FUNCTION docpatterns._tree_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
   gone regclass;

@@ -13,7 +13,7 @@ CREATE FUNCTION tree_attach(
   depth text DEFAULT NULL,
   search_index boolean DEFAULT true, tree_name text DEFAULT NULL, name text DEFAULT NULL,
     doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -61,7 +61,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_verify(regclass, bson) IS
   'error 22023 for fields of documents on a tree that do not fit each other';
 
 CREATE FUNCTION docpatterns._tree_attach_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   doc text;
@@ -94,7 +94,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS
 -- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and
 -- the node's "walk".
 CREATE FUNCTION docpatterns._tree_attach_sql(rel regclass, name text, result text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
@@ -135,7 +135,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE docpatterns._tree_attach_sql(rel, name,
       'SELECT f.key, f.what, f.expected, f.found FROM f');
@@ -164,7 +164,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS
   'SQL text: keys of documents that may not be in line with the nodes that they hang on';
 
 CREATE FUNCTION docpatterns._tree_attach_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._tree_attach_pending(rel, name));
@@ -174,7 +174,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS
   'pattern_repair of documents that hang on nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   old @extschema@.bson;
 BEGIN
@@ -193,7 +193,7 @@ COMMENT ON FUNCTION docpatterns._tree_attach_alter(regclass, text, bson) IS
   'pattern_alter of documents that hang on nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   i record;

@@ -115,7 +115,7 @@ CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
     OUT depth int, OUT nodes bigint, OUT leaves bigint, OUT children_min bigint,
       OUT children_avg numeric, OUT children_median float8, OUT children_max bigint) RETURNS SETOF
     record
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
+LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl text := (SELECT f.name FROM docpatterns._pattern_find(rel, name, 'tree') f);

@@ -11,7 +11,7 @@ CREATE FUNCTION versioning_enable(
   rel regclass, revision_field text DEFAULT 'revision', storage text DEFAULT 'delta',
   keep bigint DEFAULT NULL, optimistic boolean DEFAULT true,
   kept boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -54,7 +54,7 @@ COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boo
   'the field, 42710 the name exists, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._versioning_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := @extschema@.bson_get_text(options, 'doc_column');
 BEGIN
@@ -84,7 +84,7 @@ COMMENT ON FUNCTION docpatterns._versioning_object_name(text, text, text, text) 
 
 -- The two tables of the history, and their guards.
 CREATE FUNCTION docpatterns._versioning_create_tables(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -124,7 +124,7 @@ COMMENT ON FUNCTION docpatterns._versioning_create_tables(regclass, bson) IS
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._versioning_create_triggers(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
@@ -147,7 +147,7 @@ COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS
 -- Finds the functions and views created for a history by their dependencies, under any name.
 CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass,
   OUT gone regclass, OUT as_of regprocedure)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT v.oid::regclass INTO gone
     FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
@@ -192,7 +192,7 @@ CREATE FUNCTION docpatterns._versioning_parts(rel regclass, name text,
                                   OUT history regclass, OUT gone regclass, OUT as_of regprocedure,
                                   OUT keys text[], OUT key_ops text[], OUT key_types text[],
                                   OUT side_keys text[], OUT single boolean)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
@@ -222,7 +222,7 @@ COMMENT ON FUNCTION docpatterns._versioning_view(regclass, text, text, oid) IS
 
 -- All present and former keys, with the present document: "k" below.
 CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -248,7 +248,7 @@ COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS
 -- An expression for the table's state at a time.
 CREATE FUNCTION docpatterns._versioning_as_of_query(rel regclass, name text, moment text)
   RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   columns text;
@@ -271,7 +271,7 @@ COMMENT ON FUNCTION docpatterns._versioning_as_of_query(regclass, text, text) IS
 
 -- The views and the function through which history is read, where they are missing.
 CREATE FUNCTION docpatterns._versioning_create_reading(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   qualified text;
@@ -336,7 +336,7 @@ COMMENT ON FUNCTION docpatterns._versioning_create_reading(regclass, text) IS
   'views and function through which a history is read';
 
 CREATE FUNCTION docpatterns._versioning_follow_owner(rel regclass, former oid) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   m record;
@@ -377,7 +377,7 @@ COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, "any") IS
 
 CREATE FUNCTION docpatterns._versioning_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o record;
@@ -411,7 +411,7 @@ COMMENT ON FUNCTION docpatterns._versioning_check(regclass, text) IS
 
 -- Keys of documents that have no history.
 CREATE FUNCTION docpatterns._versioning_pending(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
@@ -427,7 +427,7 @@ COMMENT ON FUNCTION docpatterns._versioning_pending(regclass, text) IS
   'SQL text: keys of documents that have no history';
 
 CREATE FUNCTION docpatterns._versioning_repair(rel regclass, name text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
@@ -469,7 +469,7 @@ COMMENT ON FUNCTION docpatterns._versioning_repair(regclass, text) IS
 
 -- After replication, the numbers of new changes must follow those of the history.
 CREATE FUNCTION docpatterns._versioning_raise_sequence(rel regclass, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   sequence text;
@@ -488,7 +488,7 @@ COMMENT ON FUNCTION docpatterns._versioning_raise_sequence(regclass, text) IS
   'numbers of changes go on behind those that are there';
 
 CREATE FUNCTION docpatterns._versioning_disable(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';

@@ -72,7 +72,7 @@ COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
 
 CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL)
   RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF before IS NULL THEN
     RAISE EXCEPTION 'before must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -97,7 +97,7 @@ COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS
   'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
 
 CREATE FUNCTION docpatterns._versioning_purge(rel regclass, name text, how bson) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   moment timestamptz := @extschema@.bson_get_text(how, 'before')::timestamptz;

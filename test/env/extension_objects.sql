@@ -19,12 +19,12 @@ WITH extension AS (
     ('configuration', (SELECT string_agg(c.rel::regclass || ' ' || e.extcondition[c.n], ', ' ORDER BY c.rel::regclass::text) FROM unnest(e.extconfig) WITH ORDINALITY c (rel, n)))) v (what, value)
   UNION ALL
   SELECT id, 'member', CASE WHEN classid IN ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_class'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass, 'pg_opfamily'::regclass, 'pg_cast'::regclass,
-                                             'pg_namespace'::regclass, 'pg_event_trigger'::regclass, 'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass) THEN 'yes' END
+                                             'pg_namespace'::regclass, 'pg_event_trigger'::regclass, 'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass, 'pg_language'::regclass) THEN 'yes' END
   FROM member
   UNION ALL
   SELECT 'unknown kind of object ' || id, classid::regclass::text, 'not compared' FROM member
   WHERE classid NOT IN ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_class'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass, 'pg_opfamily'::regclass, 'pg_cast'::regclass,
-                        'pg_namespace'::regclass, 'pg_event_trigger'::regclass, 'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass)
+                        'pg_namespace'::regclass, 'pg_event_trigger'::regclass, 'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass, 'pg_language'::regclass)
   UNION ALL
   -- the comments of objects and of their columns
   SELECT m.id, concat('comment', ' of column ' || nullif(c.objsubid, 0)), c.description
@@ -37,12 +37,14 @@ WITH extension AS (
   FROM member m JOIN (
       SELECT 'pg_proc'::regclass::oid AS classid, oid, proowner AS owner, proacl AS acl FROM pg_proc UNION ALL SELECT 'pg_type'::regclass, oid, typowner, typacl FROM pg_type
       UNION ALL SELECT 'pg_class'::regclass, oid, relowner, relacl FROM pg_class UNION ALL SELECT 'pg_namespace'::regclass, oid, nspowner, nspacl FROM pg_namespace
-      UNION ALL SELECT 'pg_foreign_server'::regclass, oid, srvowner, srvacl FROM pg_foreign_server UNION ALL SELECT 'pg_foreign_data_wrapper'::regclass, oid, fdwowner, fdwacl FROM pg_foreign_data_wrapper
+      UNION ALL SELECT 'pg_language'::regclass, oid, lanowner, lanacl FROM pg_language UNION ALL SELECT 'pg_foreign_server'::regclass, oid, srvowner, srvacl FROM pg_foreign_server UNION ALL SELECT 'pg_foreign_data_wrapper'::regclass, oid, fdwowner, fdwacl FROM pg_foreign_data_wrapper
       UNION ALL SELECT 'pg_operator'::regclass, oid, oprowner, NULL FROM pg_operator UNION ALL SELECT 'pg_opclass'::regclass, oid, opcowner, NULL FROM pg_opclass
       UNION ALL SELECT 'pg_opfamily'::regclass, oid, opfowner, NULL FROM pg_opfamily UNION ALL SELECT 'pg_event_trigger'::regclass, oid, evtowner, NULL FROM pg_event_trigger) o ON o.classid = m.classid AND o.oid = m.objid
     LEFT JOIN pg_init_privs i ON i.classoid = m.classid AND i.objoid = m.objid AND i.objsubid = 0
     CROSS JOIN LATERAL (VALUES ('owner', o.owner::regrole::text), ('privileges', (SELECT string_agg(a::text, ' ' ORDER BY a::text) FROM unnest(o.acl) a)),
       ('initial privileges', (SELECT string_agg(a::text, ' ' ORDER BY a::text) FROM unnest(i.initprivs) a))) v (what, value)
+  UNION ALL
+  SELECT m.id, 'definition', concat_ws(' ', l.lanplcallfoid::regproc, l.lanvalidator::regproc, l.lanpltrusted) FROM member m JOIN pg_language l ON m.classid = 'pg_language'::regclass AND l.oid = m.objid
   UNION ALL
   SELECT m.id, 'definition', pg_get_functiondef(p.oid) FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid AND p.prokind <> 'a'
   UNION ALL

@@ -84,6 +84,10 @@ suite_build() {
   lines=$(grep -nE '^.{101}' sql/*.sql sql/*/*.sql)
   [ -z "$lines" ]
   result $? "lines of sql/ have at most 100 columns" "$lines"
+
+  lines=$(grep -nE 'LANGUAGE plpgsql' sql/*.sql sql/*/*.sql)
+  [ -z "$lines" ]
+  result $? "functions in PL/pgSQL have the language docpatterns" "$lines"
 }
 
 # Runs pg_regress or the isolation tester (both print one line a test, spelled differently from version to version) for
