@@ -1,13 +1,6 @@
 # Seventh part of the tour: data that is derived from other data and stays true. Maintainers and their packages, totals of
 # sections, and a page counter under load. Sourced by run.sh.
 
-# Fails loudly unless what is declared on a table is true.
-all_true() {  # all_true TABLE WHAT
-  show "SELECT * FROM pattern_check('$1')"
-  [ "$(ask "SELECT count(*) FROM pattern_check('$1')")" = 0 ] || { echo "pattern_check found violations"; exit 1; }
-  printf '  %s\n' "${green}$(ask "SELECT count(*) FROM $1") $2 checked, 0 violations${plain}"
-}
-
 title 'Copies that follow their source'
 read -r busy packages_of < <(ask "SELECT doc ->> 'maintainer.email' || ' ' || count(*) FROM packages WHERE doc ? 'maintainer.email' GROUP BY doc ->> 'maintainer.email' ORDER BY count(*) DESC, 1 LIMIT 1")
 busy_name=$(ask "SELECT doc ->> 'maintainer.name' FROM packages WHERE doc ->> 'maintainer.email' = '$busy' LIMIT 1")

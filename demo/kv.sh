@@ -1,9 +1,9 @@
 # Part of the tour: hashes and a leaderboard in tables, as in a key-value store, and a board that follows documents. Sourced by
-# run.sh; packages are loaded, all_true comes from derived.sh.
+# run.sh; packages are loaded.
 
 title 'A leaderboard filling live'
 say "A space has hashes, sets and sorted sets with the commands that people know from elsewhere. They are in the transaction:"
-ask 'DROP SCHEMA IF EXISTS game CASCADE'
+ask 'DROP SCHEMA IF EXISTS game CASCADE' 2>/dev/null
 show "SELECT kv_create('game')"
 show "SELECT kv_hset('game', 'user:123', 'name', 'Peter', 'age', 30)"
 show "SELECT kv_hgetall('game', 'user:123')"
@@ -31,6 +31,7 @@ first=$(ask "SELECT member::text FROM kv_zrevrange('game', 'largest', 0, 0)")
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 1)
 WHERE _id = '$first'::text"
 show "SELECT member, score FROM kv_zrevrange('game', 'largest', 0, 2)"
+ask 'ANALYZE game.scores'
 middle=$(ask "SELECT member::text FROM kv_zrange('game', 'largest', kv_zcard('game', 'largest') / 2, kv_zcard('game', 'largest') / 2)")
 rank_count=$(time_of "SELECT count(*) FROM game.scores a JOIN game.scores b ON b.key = a.key AND (a.score, a.member) < (b.score, b.member) WHERE a.key = 'largest' AND b.member = '$middle'::text")
 rank_time=$(time_of "SELECT kv_zrank('game', 'largest', '$middle')")

@@ -24,20 +24,29 @@ say() {
   printf '%s\n' "$*" | fold -s -w 78 | sed 's/ *$//'
 }
 
-# Prints SQL as it would be typed, then its answer, cut where the terminal ends. "show -x" shows a row as a list, "show -t"
-# values as they are, broken where the terminal ends.
+# Prints SQL as it would be typed, then its answer. "show -x" shows a row as a list, "show -t" values as they are. Lines are cut
+# where the terminal ends; values and errors are broken there instead. On a terminal a clock runs beside a long statement.
 show() {
-  local form=(-P footer=off -P null=-) fit=(sed -u -E 's/^(.{76}).*/\1/') level=warning
+  local form=(-P footer=off -P null=-) fold='' level=warning clock=''
   case $1 in
     -x) form+=(-x); shift ;;
-    -t) form=(-At); fit=(fold -s -w 76); shift ;;
+    -t) form=(-At) fold=1; shift ;;
     CALL*) level=notice ;;
   esac
   echo
-  printf '%s\n' "$1" | sed "s/^/  $bold/; s/\$/$plain/"
+  printf '%s\n' "$1" | fold -s -w 78 | sed "s/^/  $bold/; s/ *\$/$plain/"
+  if [ -t 1 ]; then
+    (s=0; while sleep 2; do s=$((s + 2)); printf '\r  %s%s seconds ...%s ' "$dim" $s "$plain"; done) &
+    clock=$!
+  fi
   PGOPTIONS="-c client_min_messages=$level" "$cluster" psql -q -v ON_ERROR_STOP=1 "${form[@]}" -c "$1" 2>&1 |
-    sed -u -e '/^$/d' -e 's/^NOTICE:  //' | "${fit[@]}" | sed -u "s/^/  $dim|$plain /"
-  return "${PIPESTATUS[0]}"
+    fold=$fold erase=${clock:+$'\r\e[K'} bar="  $dim|$plain " perl -CSDA -ne 'BEGIN { $| = 1 }
+      next if /^$/; chomp; s/^NOTICE:  //;
+      print "$ENV{erase}$ENV{bar}$_\n"
+        for $ENV{fold} || /^(ERROR|DETAIL|HINT|CONTEXT):/ ? /(.{1,75}(?:\s|$)|.{76})/g : substr $_, 0, 76'
+  set -- "${PIPESTATUS[0]}"
+  [ -z "$clock" ] || { kill "$clock"; wait "$clock" || printf '\r\e[K'; } 2>/dev/null
+  return "$1"
 }
 
 # The median time in milliseconds of a statement that changes nothing or is rolled back.
@@ -50,4 +59,11 @@ time_of() {
     echo 'ROLLBACK;'
   } | "$cluster" psql -qAt -v ON_ERROR_STOP=1 -o /dev/null |
     awk '/^run$/ { next_is = 1 } /^Time:/ && next_is { print $2; next_is = 0 }' | sort -n | sed -n 4p
+}
+
+# Fails loudly unless what is declared on a table is true.
+all_true() {  # all_true TABLE WHAT
+  show "SELECT * FROM pattern_check('$1')"
+  [ "$(ask "SELECT count(*) FROM pattern_check('$1')")" = 0 ] || { echo "pattern_check found violations"; exit 1; }
+  printf '  %s\n' "${green}$(ask "SELECT count(*) FROM $1") $2 checked, 0 violations${plain}"
 }

@@ -9,6 +9,10 @@ if [ -n "${PACKAGES:-}" ] || [ "$(grep -c '^Package:' "$paragraphs")" -lt 1000 ]
   from=${PACKAGES:-/var/lib/dpkg/status}
   cp "$from" "$paragraphs"
 fi
+if [ -n "${FAST:-}" ]; then
+  awk -v RS= -v ORS='\n\n' 'NR % 5 == 1 || /^Package: (libc6|curl|postgresql)\n/' "$paragraphs" >"$paragraphs.some"
+  mv "$paragraphs.some" "$paragraphs"
+fi
 total=$(grep -c '^Package:' "$paragraphs")
 say "Every Debian machine carries a catalogue of packages: $total paragraphs of text here, from $from. Each becomes a" \
   "document with all of its fields. \"Depends\" becomes an array of sub-documents, tags are sorted by facet, sizes are numbers."

@@ -3,6 +3,10 @@
 # measurements of this machine's processes, taken while you watch, in buckets, directories as a tree, packages as a graph, and
 # what is derived from packages: copies, totals, tops, roll-ups, a counter; then the documents people know, in the other patterns.
 # What it shows is what the database answers; nothing is written down beforehand. The cluster keeps running afterwards.
+#
+#   FAST=1            five scenes with a fifth of the catalogue
+#   DEMO_SECONDS=10   how long processes are measured
+#   PACKAGES=FILE     another catalogue, in the form of /var/lib/dpkg/status
 set -eu
 cd "$(dirname "$0")/.."
 export CLUSTER=demo LC_ALL=C.UTF-8 PGTZ=UTC
@@ -29,21 +33,9 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 "$cluster" psql -q -v ON_ERROR_STOP=1 -c 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' \
   -c 'DROP TABLE IF EXISTS packages, plain_processes, directories, maintainers, sections, packages_by_section, pages, screenings, app, tagged, received, people, athletes, crm, billing, support, customers_360, policies, catalog, books, readers, reviews, patients, doctors CASCADE' -c 'CREATE EXTENSION docpatterns'
 
-. demo/load.sh
-. demo/outlier.sh
-. demo/queries.sh
-. demo/indexes.sh
-. demo/bucket.sh
-. demo/tree.sh
-. demo/derived.sh
-. demo/preallocated.sh
-. demo/tables.sh
-. demo/attribute.sh
-. demo/schema_versioning.sh
-. demo/kv.sh
-. demo/polymorphic.sh
-. demo/versioning.sh
-. demo/relationships.sh
+scenes='load outlier queries indexes bucket tree derived preallocated tables attribute schema_versioning kv polymorphic versioning relationships'
+if [ -n "${FAST:-}" ]; then scenes='load outlier bucket tree kv' DEMO_SECONDS=${DEMO_SECONDS:-3}; fi
+for scene in $scenes; do . "demo/$scene.sh"; done
 
 title - 'See for yourself'
 say "The cluster keeps running. To open psql there:"
