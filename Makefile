@@ -154,6 +154,13 @@ dist:
 	  git archive --format=$$format --prefix=$(DIST)/ -o build/$(DIST).$$format HEAD && echo build/$(DIST).$$format || exit 1; \
 	done
 
+# The package for Debian's PostgreSQL, of what is committed.
+deb: dist
+	@test/env/packages.sh deb
+	@rm -rf build/deb && mkdir build/deb && tar -xzf build/$(DIST).tar.gz -C build/deb && cd build/deb/$(DIST) && \
+	  { { pg_buildext updatecontrol && dpkg-buildpackage -b -us -uc; } >../build.log 2>&1 || { tail -n 30 ../build.log; exit 1; }; }
+	@rm -rf build/deb/$(DIST) && ls build/deb/*.deb
+
 # The install script of a release, kept for the tests of upgrades from it. What is kept is never written again.
 keep-release: docpatterns--$(EXTVERSION).sql
 	@mkdir -p test/releases
@@ -162,7 +169,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist format docs-html reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
+.PHONY: dist deb format docs-html reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh

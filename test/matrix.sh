@@ -149,22 +149,17 @@ try_bare() {  # try_bare RELEASE CHROOT
   return $status
 }
 
-# The package for Debian: built as docs/releasing.md says from the tarball of what is committed, then installed where nothing but
-# make and git is; a cluster that the machine's own tools make takes the extension.
+# The package for Debian: built by make deb, then installed where nothing but make and git is; a cluster that the machine's own tools
+# make takes the extension.
 try_package() {  # try_package RELEASE CHROOT
-  local root=$chroots/$2.run status=1 version
-  version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$top/docpatterns.control")
+  local root=$chroots/$2.run status=1
   bootstrap "$1" "$chroots/$2" --include=git,make,ca-certificates || return 1
-  (cd "$top" && make -s dist) || return 1
   rm -rf "$root" "$chroots/$2.packages"
   cp -a "$chroots/$2" "$root"
-  cp "$top/build/docpatterns-$version.tar.gz" "$root/srv/"
-  inside "$root" 3000 "export DEB_BUILD_OPTIONS='${DEB_BUILD_OPTIONS:-}' DEBIAN_FRONTEND=noninteractive"'
-    cd /srv && tar -xzf docpatterns-*.tar.gz && cd docpatterns-*/ || exit 1
-    { apt-get -qq update && apt-get -qq -y install --no-install-recommends build-essential debhelper fakeroot postgresql-server-dev-all libbson-dev pkg-config; } >/srv/install.log 2>&1 ||
-      { tail -n 5 /srv/install.log; exit 1; }
-    pg_buildext updatecontrol && dpkg-buildpackage -b -us -uc >/srv/build.log 2>&1 || { tail -n 30 /srv/build.log; exit 1; }
-    ls /srv/*.deb' && mkdir -p "$chroots/$2.packages" && cp "$root"/srv/postgresql-*-docpatterns_*.deb "$chroots/$2.packages/" && status=0
+  git clone -q --bare "$top" "$root/srv/origin.git" || return 1
+  inside "$root" 3000 "export DEB_BUILD_OPTIONS='${DEB_BUILD_OPTIONS:-}'"'
+    git clone -q /srv/origin.git /root/docpatterns && cd /root/docpatterns && make deb' &&
+    mkdir -p "$chroots/$2.packages" && cp "$root"/root/docpatterns/build/deb/postgresql-*-docpatterns_*.deb "$chroots/$2.packages/" && status=0
   rm -rf "$root"
   [ "$status" = 0 ] || return 1
   cp -a "$chroots/$2" "$root"

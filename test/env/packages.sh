@@ -6,6 +6,7 @@
 #   packages.sh docs        Sphinx with MyST and the theme Furo
 #   packages.sh valgrind    all that, and valgrind
 #   packages.sh matrix      debootstrap
+#   packages.sh deb         what builds a Debian package
 #
 # On Debian, as root or with sudo, what is missing is installed from the distribution. Anywhere else the missing packages
 # are named and the exit status is 1. Prints nothing when nothing is missing. PG_CONFIG chooses a PostgreSQL of your own;
@@ -17,7 +18,7 @@ set -eu
 
 what=${1:-}
 case $what in
-  build|test|valgrind|matrix|docs) ;;
+  build|test|valgrind|matrix|docs|deb) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac
 
@@ -37,8 +38,13 @@ pg_version() {
 
 # Prints the Debian packages that are missing, one a line.
 missing() {
-  if [ "$what" = docs ]; then
-    for package in python3-sphinx python3-myst-parser furo; do
+  packages=
+  case $what in
+    docs) packages='python3-sphinx python3-myst-parser furo' ;;
+    deb) packages='build-essential debhelper fakeroot libbson-dev pkg-config postgresql-server-dev-all' ;;
+  esac
+  if [ -n "$packages" ]; then
+    for package in $packages; do
       dpkg -s "$package" >/dev/null 2>&1 || echo "$package"
     done
     return
