@@ -168,7 +168,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 	@gzip -9nc $< > test/releases/$<.gz && echo test/releases/$<.gz
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
-SUITES = build regress pgtap isolation t docs fuzz
+SUITES = build regress pgtap isolation t docs clients fuzz
 .PHONY: dist deb format docs-html reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
@@ -179,10 +179,12 @@ demo-stop:
 
 # All suites, or those named: make test SUITE="regress pgtap"
 test:
-	@test/env/packages.sh test && test/run.sh $(SUITE)
+	@test/env/packages.sh test
+	@case "$(SUITE)" in ''|*clients*) test/env/packages.sh clients ;; esac
+	@test/run.sh $(SUITE)
 
 $(SUITES:%=test-%): test-%:
-	@test/env/packages.sh test && test/run.sh $*
+	@$(MAKE) -s test SUITE=$*
 
 # The examples in the docs.
 docs-test: test-docs

@@ -44,6 +44,7 @@ pages() { (cd "$from" && ls docs/$1 | LC_ALL=C sort); }
   section 'Start' docs/choosing.md docs/use_cases.md docs/coming_from.md docs/comparison.md \
     docs/how-it-works.md docs/glossary.md
   section 'Patterns' docs/patterns_together.md $(pages 'patterns/*.md')
+  section 'Programs' $(pages 'clients/*.md')
   section 'Languages and indexes' docs/filter.md docs/update.md docs/expression.md docs/accumulate.md \
     docs/projection.md docs/schema.md docs/aggregation.md docs/indexes.md docs/statistics.md \
     docs/bucket.md

@@ -9,6 +9,7 @@
 #     isolation             test/specs/*.spec against expected/isolation/*.out
 #     t                     test/t/*.sh: crash, dump, replication; scripts that print TAP
 #     docs                  the examples in README.md and docs/
+#     clients               the programs in docs/clients/, each with its driver, and those in test/clients/
 #     fuzz                  test/fuzz/run.sh, for a short time
 #
 # Set FILTER to a shell pattern to run only the test files with such a stem. The last line is "N passed, N failed"; the exit
@@ -21,7 +22,7 @@ export LC_ALL=C.UTF-8
 cluster=$PWD/test/env/cluster.sh
 out=$PWD/build/$CLUSTER.out
 limit=${TIMEOUT:-600}
-suites=(build regress pgtap isolation t docs fuzz)
+suites=(build regress pgtap isolation t docs clients fuzz)
 [ $# = 0 ] || suites=("$@")
 passed=0 failed=0 job=
 declare -A suite_passed suite_failed
@@ -41,8 +42,8 @@ trap 'finish 143' TERM HUP
 run_suite() {
   local before=$passed,$failed
   case $1 in
-    build|regress|pgtap|isolation|t|docs|fuzz) ;;
-    *) echo "there is no suite $1; suites: build regress pgtap isolation t docs fuzz" >&2; finish 2 ;;
+    build|regress|pgtap|isolation|t|docs|clients|fuzz) ;;
+    *) echo "there is no suite $1; suites: build regress pgtap isolation t docs clients fuzz" >&2; finish 2 ;;
   esac
   echo "== $1"
   "suite_$1"

@@ -3,6 +3,7 @@
 #
 #   packages.sh build       compiler, PostgreSQL with its server headers, libbson
 #   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
+#   packages.sh clients     the drivers that the pages for clients use, as far as they can be had: exit status 0
 #   packages.sh docs        Sphinx with MyST and the theme Furo
 #   packages.sh valgrind    all that, and valgrind
 #   packages.sh matrix      debootstrap
@@ -18,7 +19,7 @@ set -eu
 
 what=${1:-}
 case $what in
-  build|test|valgrind|matrix|docs|deb) ;;
+  build|test|clients|valgrind|matrix|docs|deb) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac
 
@@ -49,6 +50,21 @@ missing() {
     done
     return
   fi
+  if [ "$what" = clients ]; then
+    for module in psycopg psycopg2 sqlalchemy django pandas bson; do
+      [ -e "/usr/lib/python3/dist-packages/$module" ] || echo "python3-$module"
+    done
+    command -v node >/dev/null || echo nodejs
+    command -v npm >/dev/null || echo npm
+    command -v javac >/dev/null || echo default-jdk-headless
+    [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
+    [ -e /usr/share/java/bson.jar ] || echo libmongodb-java
+    [ -e /usr/share/java/spring3-jdbc.jar ] || echo libspring-jdbc-java
+    command -v go >/dev/null || echo golang-go
+    [ -e /usr/share/gocode/src/github.com/jackc/pgx/v4 ] || echo golang-github-jackc-pgx-v4-dev
+    [ -e /usr/share/gocode/src/go.mongodb.org/mongo-driver ] || echo golang-mongodb-mongo-driver-dev
+    return
+  fi
   if [ "$what" = matrix ]; then
     command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || echo debootstrap
     return
@@ -70,7 +86,16 @@ missing() {
   fi
 }
 
+# Node's two packages come from its registry.
+node_packages() {
+  build=$(dirname "$0")/../../build
+  [ "$what" = clients ] && command -v npm >/dev/null && [ ! -e "$build/node_modules/bson" ] || return 0
+  mkdir -p "$build"
+  npm install --prefix "$build" --silent --no-fund --no-audit pg@8 pg-copy-streams@6 bson@6 >/dev/null 2>&1 </dev/null || true
+}
+
 refuse() {
+  [ "$what" != clients ] || { echo "docpatterns: drivers are not installed, and their tests are skipped:" $lack; node_packages; exit 0; }
   {
     echo "docpatterns: $1"
     echo "These packages are missing (Debian's names):"
@@ -80,7 +105,7 @@ refuse() {
 }
 
 lack=$(missing)
-[ -n "$lack" ] || exit 0
+[ -n "$lack" ] || { node_packages; exit 0; }
 [ -e /etc/debian_version ] && command -v apt-get >/dev/null || refuse "packages are installed on Debian only, and this is another system."
 [ -z "${PG_CONFIG:-}" ] || case "$lack" in
   *postgresql*) refuse "PG_CONFIG=$PG_CONFIG is not a complete PostgreSQL installation." ;;
@@ -124,6 +149,17 @@ placed="$placed $log"
 attempt() {
   "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
 }
+
+# Each driver by itself: one that a release does not have leaves the others.
+if [ "$what" = clients ]; then
+  echo "docpatterns: installing" $lack
+  apt update >"$log" 2>&1 || true
+  for package in $lack; do apt install --no-install-recommends "$package" >"$log" 2>&1 || true; done
+  lack=$(missing)
+  [ -z "$lack" ] || echo "docpatterns: tests of these drivers are skipped:" $lack
+  node_packages
+  exit 0
+fi
 
 # Lists that are missing or old know no version to install, so a failed attempt refreshes them and tries again.
 lack=$(missing)

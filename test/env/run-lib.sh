@@ -238,3 +238,42 @@ suite_docs() {
   done
   "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' >/dev/null 2>&1
 }
+
+# The pages for programs: each section is run as a program, with the driver itself. Then the programs in test/clients, which
+# print TAP. A program whose driver is not there is skipped.
+suite_clients() {
+  local name ext dir lack status lines list
+  mkdir -p "$out/clients"
+  # shellcheck disable=SC2046
+  list=$(test/env/clients.pl "$out/clients" $(stems docs/clients/*.md | sed 's|.*|docs/clients/&.md|') 2>"$out/clients/errors")
+  [ ! -s "$out/clients/errors" ]
+  result $? "the pages for clients show their files" "$(cat "$out/clients/errors")"
+  for name in $(stems test/clients/*.{py,mjs}); do
+    dir=$out/clients/$name list+=" $name"
+    mkdir -p "$dir"
+    for ext in py mjs; do
+      [ ! -e "test/clients/$name.$ext" ] || { cp "docs/clients/"*".$ext" "$dir" && cp "test/clients/$name.$ext" "$dir/main.$ext"; }
+    done
+  done
+  for name in $list; do
+    dir=$out/clients/$name
+    lack=$(test/env/client.sh lacks "$dir" 2>&1 | paste -sd' ')
+    [ -z "$lack" ] || { echo "SKIP     clients $name: $lack not found"; continue; }
+    "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_clients WITH (FORCE)' -c 'CREATE DATABASE dp_clients' >/dev/null 2>&1
+    PGDATABASE=dp_clients "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'
+    PGDATABASE=dp_clients bounded "$limit" "$cluster" run test/env/client.sh run "$dir" >"$dir/printed" 2>"$dir/errors"
+    status=$?
+    if [ -e "$dir/expected" ]; then
+      lines=$(cat "$dir/errors"; diff -U1 "$dir/expected" "$dir/printed")
+      [ "$status" = 0 ] && cmp -s "$dir/expected" "$dir/printed"
+      result $? "clients $name in $took s" "$lines"
+    else
+      cat "$dir/errors" >>"$dir/printed"
+      read_tap "clients $name" "$dir/printed" "$status"
+    fi
+    lines=$(PGDATABASE=dp_clients "$cluster" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
+    [ -z "$lines" ] || result 1 "what clients $name declared is true" "$lines"
+    survive
+  done
+  "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_clients WITH (FORCE)' >/dev/null 2>&1
+}
