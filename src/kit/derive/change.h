@@ -22,7 +22,7 @@
  * storage.
  *
  * Their arguments are ('side', link_id, name) or, if the source has the main trigger, ('of', name);
- *on partitions of the former ('part', link_id, name).
+ * on partitions of the former ('part', link_id, name).
  */
 #ifndef DP_KIT_DERIVE_CHANGE_H
 #define DP_KIT_DERIVE_CHANGE_H

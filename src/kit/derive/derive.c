@@ -13,12 +13,12 @@
 
 #include "bson/compare.h"
 #include "kit/derive/change.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/locks.h"
 #include "kit/note.h"
 
 static int derivation_compare(const ListCell *a, const ListCell *b);
-static void groups_grow(DpDerive *run);
+static void groups_grow(DpDeriveBatch *batch);
 static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
 static int lock_rank(const DpDerivation *d);
 static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
@@ -154,26 +154,26 @@ derivation_compare(const ListCell *a, const ListCell *b)
 	return strcmp(left->decl->name, right->decl->name);
 }
 
-/* ---------------------------------------------------------------- runs and groups */
+/* ---------------------------------------------------------------- batches and groups */
 
 /* Begins a batch.  Its memory is a child of the current context. */
-DpDerive *
+DpDeriveBatch *
 dp_derive_begin(void)
 {
 	MemoryContext context =
-		AllocSetContextCreate(CurrentMemoryContext, "docpatterns run", ALLOCSET_DEFAULT_SIZES);
-	DpDerive *run = MemoryContextAllocZero(context, sizeof(DpDerive));
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns batch", ALLOCSET_DEFAULT_SIZES);
+	DpDeriveBatch *batch = MemoryContextAllocZero(context, sizeof(DpDeriveBatch));
 
-	run->context = context;
-	run->mask = lengthof(run->few) - 1;
-	run->table = run->few;
-	return run;
+	batch->context = context;
+	batch->mask = lengthof(batch->few) - 1;
+	batch->table = batch->few;
+	return batch;
 }
 
 MemoryContext
-dp_derive_memory(DpDerive *run)
+dp_derive_memory(DpDeriveBatch *batch)
 {
-	return run->context;
+	return batch->context;
 }
 
 uint64
@@ -185,7 +185,7 @@ dp_derive_hash(const DpValue *key)
 void
 dp_derive_gone(DpGroup *group, struct varlena *shown)
 {
-	MemoryContext old = MemoryContextSwitchTo(group->run->context);
+	MemoryContext old = MemoryContextSwitchTo(group->batch->context);
 	DpValue *value = palloc(sizeof(DpValue));
 
 	*value = dp_value_of_document(dp_document_to_varlena(DP_DOC_DATA(shown), DP_DOC_SIZE(shown)));
@@ -195,14 +195,14 @@ dp_derive_gone(DpGroup *group, struct varlena *shown)
 
 /* The group of a key, which is copied if it is new. */
 DpGroup *
-dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
+dp_derive_group(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key)
 {
 	uint64 hash = dp_derive_hash(key);
-	uint32 i = ((uint32) hash ^ d->lock_id) & run->mask;
+	uint32 i = ((uint32) hash ^ d->lock_id) & batch->mask;
 	DpGroup *group;
 	uint8 *data;
 
-	while ((group = run->table[i]) != NULL)
+	while ((group = batch->table[i]) != NULL)
 	{
 		if (group->hash == hash && group->derivation == d &&
 			dp_value_compare(&group->key, key) == 0)
@@ -210,59 +210,59 @@ dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 			group->changed = true;
 			return group;
 		}
-		i = (i + 1) & run->mask;
+		i = (i + 1) & batch->mask;
 	}
 
-	group = MemoryContextAllocZero(run->context, sizeof(DpGroup));
-	data = MemoryContextAlloc(run->context, Max(key->len, 1));
+	group = MemoryContextAllocZero(batch->context, sizeof(DpGroup));
+	data = MemoryContextAlloc(batch->context, Max(key->len, 1));
 	memcpy(data, key->data, key->len);
 	group->derivation = d;
-	group->run = run;
+	group->batch = batch;
 	group->key = *key;
 	group->key.data = data;
 	group->hash = hash;
 	group->changed = true;
-	group->next = run->groups;
-	run->groups = group;
-	run->table[i] = group;
-	run->ngroups++;
-	if (run->ngroups * 2 > run->mask)
-		groups_grow(run);
+	group->next = batch->groups;
+	batch->groups = group;
+	batch->table[i] = group;
+	batch->ngroups++;
+	if (batch->ngroups * 2 > batch->mask)
+		groups_grow(batch);
 	return group;
 }
 
 DpGroup *
-dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
+dp_derive_find(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key)
 {
 	uint64 hash = dp_derive_hash(key);
-	uint32 i = ((uint32) hash ^ d->lock_id) & run->mask;
+	uint32 i = ((uint32) hash ^ d->lock_id) & batch->mask;
 	DpGroup *group;
 
-	while ((group = run->table[i]) != NULL && !(group->hash == hash && group->derivation == d &&
-												dp_value_compare(&group->key, key) == 0))
-		i = (i + 1) & run->mask;
+	while ((group = batch->table[i]) != NULL && !(group->hash == hash && group->derivation == d &&
+												  dp_value_compare(&group->key, key) == 0))
+		i = (i + 1) & batch->mask;
 	return group;
 }
 
 /* Makes the hash table four times as large. */
 static void
-groups_grow(DpDerive *run)
+groups_grow(DpDeriveBatch *batch)
 {
-	uint32 size = (run->mask + 1) * 4;
+	uint32 size = (batch->mask + 1) * 4;
 	DpGroup *group;
 
-	if (run->table != run->few)
-		pfree(run->table);
-	run->mask = size - 1;
-	run->table = MemoryContextAllocExtended(run->context, size * sizeof(DpGroup *),
-											MCXT_ALLOC_ZERO | MCXT_ALLOC_HUGE);
-	for (group = run->groups; group != NULL; group = group->next)
+	if (batch->table != batch->few)
+		pfree(batch->table);
+	batch->mask = size - 1;
+	batch->table = MemoryContextAllocExtended(batch->context, size * sizeof(DpGroup *),
+											  MCXT_ALLOC_ZERO | MCXT_ALLOC_HUGE);
+	for (group = batch->groups; group != NULL; group = group->next)
 	{
-		uint32 i = ((uint32) group->hash ^ group->derivation->lock_id) & run->mask;
+		uint32 i = ((uint32) group->hash ^ group->derivation->lock_id) & batch->mask;
 
-		while (run->table[i] != NULL)
-			i = (i + 1) & run->mask;
-		run->table[i] = group;
+		while (batch->table[i] != NULL)
+			i = (i + 1) & batch->mask;
+		batch->table[i] = group;
 	}
 }
 

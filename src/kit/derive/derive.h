@@ -65,8 +65,8 @@
 typedef struct DpDerivation DpDerivation;
 typedef struct DpDeriveMethods DpDeriveMethods;
 
-/* A run: the groups of one statement (or refresh, or build), until they are written. */
-typedef struct DpDerive DpDerive;
+/* A batch: the groups of one statement (or refresh, or build), until they are written. */
+typedef struct DpDeriveBatch DpDeriveBatch;
 
 /* A row of a source: its columns and its document. */
 typedef struct DpSourceRow
@@ -110,7 +110,7 @@ struct DpDerivation
 typedef struct DpGroup
 {
 	DpDerivation *derivation;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpValue key; /* never null; a copy in the batch's memory */
 	uint64 hash;
 	void *state; /* the pattern's, in the batch's memory; NULL in a new group */
@@ -147,7 +147,7 @@ struct DpDeriveMethods
 	 * row (none if the filter or link excludes it) and changes group->state.  The current context
 	 * is reset after each row; dp_derive_memory() is for what must live longer.
 	 */
-	void (*take)(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+	void (*take)(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 
 	/*
 	 * Optional: true if two versions of a row contribute the same to the same groups, so that both
@@ -163,7 +163,7 @@ struct DpDeriveMethods
 	 * adds groups that follow from the existing ones.  Called first in dp_derive_end(), may take
 	 * locks, must ignore groups that it has seen before.
 	 */
-	void (*gather)(DpDerivation *d, DpDerive *run);
+	void (*gather)(DpDerivation *d, DpDeriveBatch *batch);
 
 	/* Optional: false if what take() collected changes nothing; the group is then skipped. */
 	bool (*changes)(DpDerivation *d, DpGroup *group);
@@ -226,7 +226,7 @@ struct DpDeriveMethods
 	 * For create_missing: adds all groups that the source has now (dp_derive_group()).  Called if
 	 * not all changes were reported row by row.
 	 */
-	void (*all_groups)(DpDerivation *d, DpDerive *run);
+	void (*all_groups)(DpDerivation *d, DpDeriveBatch *batch);
 };
 
 /*
@@ -264,20 +264,20 @@ extern DpDerivation *dp_derivation(DpDecl *decl);
  * frees everything; returns the number of rows written.  With forced, deferred derivations are
  * written too, and groups without a row are not searched again.
  */
-extern DpDerive *dp_derive_begin(void);
-extern int64 dp_derive_end(DpDerive *run, bool forced);
+extern DpDeriveBatch *dp_derive_begin(void);
+extern int64 dp_derive_end(DpDeriveBatch *batch, bool forced);
 
 /* The batch's memory: until dp_derive_end(). */
-extern MemoryContext dp_derive_memory(DpDerive *run);
+extern MemoryContext dp_derive_memory(DpDeriveBatch *batch);
 
 /* The group of that key, added if the batch does not have it. */
-extern DpGroup *dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key);
+extern DpGroup *dp_derive_group(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key);
 
 /* Records the value with which documents of the group showed a deleted source row. */
 extern void dp_derive_gone(DpGroup *group, struct varlena *shown);
 
 /* The group of that key, or NULL if the batch does not have it. */
-extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key);
+extern DpGroup *dp_derive_find(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key);
 
 /*
  * Makes one target row consistent with one derivation (or all of its target's if d is NULL): locks

@@ -19,14 +19,14 @@
 
 #include "bson/catalog.h"
 #include "kit/adopt.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
 /* How many rows are recomputed at a time */
 #define WHOLE_BATCH 1000
 
-static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own);
+static void rows_groups(DpDeriveBatch *batch, Oid target, List *derivations, List *keys, bool own);
 static bool row_is_own(DpWriter *w);
 static bool row_is_update(DpWriter *w);
 static bool source_is_void(Oid source);
@@ -37,11 +37,11 @@ static int64 target_whole(List *derivations, bool emptied, bool forced);
  * only of rows that this transaction wrote.
  */
 static void
-rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
+rows_groups(DpDeriveBatch *batch, Oid target, List *derivations, List *keys, bool own)
 {
 	DpDerivation *first = linitial(derivations);
 	DpLookup *primary =
-		first->link == NULL ? first->lookup : dp_lookup_primary(target, run->context);
+		first->link == NULL ? first->lookup : dp_lookup_primary(target, batch->context);
 	DpWriter *w =
 		dp_writer_open(target, first->methods->main_on_source ? NULL : first->decl->doc_column, 0,
 					   NULL);
@@ -69,7 +69,7 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 			DpValue link;
 
 			if (dp_derive_key_of_row(d, w, doc, &link))
-				dp_derive_group(run, d, &link)->recompute = true;
+				dp_derive_group(batch, d, &link)->recompute = true;
 		}
 	}
 	(void) dp_writer_close(w);
@@ -104,7 +104,7 @@ void
 dp_derive_late(Oid target, List *keys)
 {
 	List *derivations = NIL;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpGroup **locked;
 	DpGroup *group;
 	MemoryContext old;
@@ -121,18 +121,18 @@ dp_derive_late(Oid target, List *keys)
 	if (derivations == NIL)
 		return;
 
-	run = dp_derive_begin();
-	old = MemoryContextSwitchTo(run->context);
-	rows_groups(run, target, derivations, keys, true);
-	locked = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1),
+	batch = dp_derive_begin();
+	old = MemoryContextSwitchTo(batch->context);
+	rows_groups(batch, target, derivations, keys, true);
+	locked = MemoryContextAllocExtended(batch->context, sizeof(DpGroup *) * Max(batch->ngroups, 1),
 										MCXT_ALLOC_HUGE);
-	for (group = run->groups; group != NULL; group = group->next)
+	for (group = batch->groups; group != NULL; group = group->next)
 	{
 		if (!group->derivation->deferred)
 			locked[n++] = group;
 	}
 	dp_derive_lock_groups(locked, n, ShareLock);
-	run->locked = true;
+	batch->locked = true;
 
 	/* while the groups are locked, an empty source stays empty for them */
 	foreach(lc, derivations)
@@ -141,14 +141,14 @@ dp_derive_late(Oid target, List *keys)
 
 		if (!source_is_void(d->source))
 			continue;
-		for (group = run->groups; group != NULL; group = group->next)
+		for (group = batch->groups; group != NULL; group = group->next)
 		{
 			if (group->derivation == d)
 				group->emptied = true;
 		}
 	}
 	MemoryContextSwitchTo(old);
-	(void) dp_derive_end(run, false);
+	(void) dp_derive_end(batch, false);
 }
 
 /*
@@ -271,7 +271,7 @@ static int64
 target_whole(List *derivations, bool emptied, bool forced)
 {
 	DpDerivation *d = linitial(derivations);
-	MemoryContext batch =
+	MemoryContext batch_context =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns batch", ALLOCSET_DEFAULT_SIZES);
 	StringInfoData sql;
 	Portal portal;
@@ -309,7 +309,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 	for (;;)
 	{
 		List *keys = NIL;
-		DpDerive *run;
+		DpDeriveBatch *batch;
 		DpGroup *group;
 		MemoryContext old;
 		uint64 i;
@@ -319,7 +319,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 		dp_owner_end(&self);
 		if (SPI_processed == 0)
 			break;
-		old = MemoryContextSwitchTo(batch);
+		old = MemoryContextSwitchTo(batch_context);
 		for (i = 0; i < SPI_processed; i++)
 		{
 			bool isnull;
@@ -329,13 +329,13 @@ target_whole(List *derivations, bool emptied, bool forced)
 															   SPI_tuptable->tupdesc, 1, &isnull)));
 		}
 		SPI_freetuptable(SPI_tuptable);
-		run = dp_derive_begin();
-		rows_groups(run, d->target, derivations, keys, false);
-		for (group = run->groups; group != NULL; group = group->next)
+		batch = dp_derive_begin();
+		rows_groups(batch, d->target, derivations, keys, false);
+		for (group = batch->groups; group != NULL; group = group->next)
 			group->emptied = emptied;
-		written += dp_derive_end(run, forced);
+		written += dp_derive_end(batch, forced);
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(batch);
+		MemoryContextReset(batch_context);
 	}
 	SPI_cursor_close(portal);
 	SPI_finish();
@@ -343,47 +343,47 @@ target_whole(List *derivations, bool emptied, bool forced)
 	/* groups without a target row */
 	if (!emptied)
 	{
-		DpDerive *run = dp_derive_begin();
+		DpDeriveBatch *batch = dp_derive_begin();
 
 		foreach(lc, derivations)
 		{
 			DpDerivation *other = lfirst(lc);
 
 			if (other->create_missing && other->methods->all_groups != NULL)
-				other->methods->all_groups(other, run);
+				other->methods->all_groups(other, batch);
 		}
-		written += dp_derive_end(run, forced);
+		written += dp_derive_end(batch, forced);
 	}
-	MemoryContextDelete(batch);
+	MemoryContextDelete(batch_context);
 	return written;
 }
 
 void
 dp_derive_recompute_group(DpDerivation *d, const DpValue *key)
 {
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpGroup *group;
 
 	if (!OidIsValid(d->source))
 		return;
-	run = dp_derive_begin();
-	group = dp_derive_group(run, d, key);
+	batch = dp_derive_begin();
+	group = dp_derive_group(batch, d, key);
 	group->recompute = true;
 	group->from_note = true;
-	(void) dp_derive_end(run, true);
+	(void) dp_derive_end(batch, true);
 }
 
 bool
 dp_derive_repair_row(Oid target, DpDerivation *d, const DpKey *key)
 {
 	List *derivations = d != NULL ? list_make1(d) : dp_derivations_of_target(target);
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	List *keys;
 
 	if (derivations == NIL)
 		return false;
-	run = dp_derive_begin();
+	batch = dp_derive_begin();
 	keys = list_make1(dp_key_to_value(((DpDerivation *) linitial(derivations))->decl, key));
-	rows_groups(run, target, derivations, keys, false);
-	return dp_derive_end(run, true) > 0;
+	rows_groups(batch, target, derivations, keys, false);
+	return dp_derive_end(batch, true) > 0;
 }

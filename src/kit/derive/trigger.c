@@ -18,7 +18,7 @@
 #include "bson/compare.h"
 #include "bson/reader.h"
 #include "kit/derive/change.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/trigger.h"
@@ -57,8 +57,8 @@ static struct varlena *user_data_row(DpDecl *decl, struct varlena *key, bool ins
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after,
 						 TupleDesc desc, struct varlena *old_doc, struct varlena *new_doc);
 static void changes_derive(DpChanges *changes);
-static void change_take(DpDerive *run, List *derivations, const DpChange *change);
-static void derive_mark_read(DpDerive *run, Oid source);
+static void change_take(DpDeriveBatch *batch, List *derivations, const DpChange *change);
+static void derive_mark_read(DpDeriveBatch *batch, Oid source);
 
 /*
  * The trigger function of all patterns that derive data.
@@ -147,7 +147,7 @@ changes_derive(DpChanges *changes)
 	List *all = dp_derivations_of_source(source);
 	List *derivations = NIL;
 	List *wholly = NIL;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpChange change;
 	MemoryContext row;
 	MemoryContext old;
@@ -168,29 +168,29 @@ changes_derive(DpChanges *changes)
 		return;
 	}
 
-	run = dp_derive_begin();
-	run->source = source;
-	row = AllocSetContextCreate(run->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	batch = dp_derive_begin();
+	batch->source = source;
+	row = AllocSetContextCreate(batch->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	while (dp_changes_next(changes, &change))
 	{
 		old = MemoryContextSwitchTo(row);
-		change_take(run, derivations, &change);
+		change_take(batch, derivations, &change);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row);
 	}
 	if (read_groups.list != NIL)
-		derive_mark_read(run, source);
+		derive_mark_read(batch, source);
 	if (dp_changes_doubtful(changes))
 	{
-		for (DpGroup *group = run->groups; group != NULL; group = group->next)
+		for (DpGroup *group = batch->groups; group != NULL; group = group->next)
 			group->recompute = true;
 	}
-	(void) dp_derive_end(run, false);
+	(void) dp_derive_end(batch, false);
 }
 
 /* Takes one change into the groups of a batch. */
 static void
-change_take(DpDerive *run, List *derivations, const DpChange *change)
+change_take(DpDeriveBatch *batch, List *derivations, const DpChange *change)
 {
 	DpSourceRow before = { change->before, NULL };
 	DpSourceRow after = { change->after, NULL };
@@ -220,9 +220,9 @@ change_take(DpDerive *run, List *derivations, const DpChange *change)
 				continue;
 		}
 		if (before.slot != NULL)
-			d->methods->take(d, run, &before, -1);
+			d->methods->take(d, batch, &before, -1);
 		if (after.slot != NULL)
-			d->methods->take(d, run, &after, 1);
+			d->methods->take(d, batch, &after, 1);
 	}
 }
 
@@ -257,7 +257,7 @@ dp_derive_reading(DpGroup *group)
  * other outer statements.
  */
 static void
-derive_mark_read(DpDerive *run, Oid source)
+derive_mark_read(DpDeriveBatch *batch, Oid source)
 {
 	bool pending = dp_changes_pending(source);
 	ListCell *lc;
@@ -269,7 +269,7 @@ derive_mark_read(DpDerive *run, Oid source)
 
 		if (r->source != source)
 			continue;
-		for (group = run->groups; group != NULL; group = group->next)
+		for (group = batch->groups; group != NULL; group = group->next)
 		{
 			if (group->hash == r->hash && group->derivation->lock_id == r->lock_id)
 				group->recompute = true;
@@ -341,8 +341,8 @@ target_truncated(Oid target)
 static void
 gone_make(Oid target, List *gone)
 {
-	DpDerive *run = dp_derive_begin();
-	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(run));
+	DpDeriveBatch *batch = dp_derive_begin();
+	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(batch));
 	ListCell *lc;
 
 	foreach(lc, gone)
@@ -362,11 +362,11 @@ gone_make(Oid target, List *gone)
 
 			if (d->create_missing && OidIsValid(d->source) &&
 				strcmp(d->decl->name, DP_STRING_DATA(&name)) == 0)
-				dp_derive_group(run, d, &link)->recompute = true;
+				dp_derive_group(batch, d, &link)->recompute = true;
 		}
 	}
 	MemoryContextSwitchTo(old);
-	(void) dp_derive_end(run, false);
+	(void) dp_derive_end(batch, false);
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/text.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/note.h"
 
 /* A target row and a group to write to it, or a row to lock. */
@@ -44,7 +44,7 @@ typedef struct KeyOrder
 /* A target that is being written. */
 typedef struct Target
 {
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpWriter *w;
 	MemoryContext row; /* reset after each row */
 	KeyOrder order;
@@ -53,7 +53,7 @@ typedef struct Target
 	DpKey sought;   /* the key searched for */
 	DpWish *wanted; /* rows to lock because the statement's rows refer to them */
 	int nwanted;
-	DpDerive *made; /* groups of other derivations in created rows, or NULL */
+	DpDeriveBatch *made; /* groups of other derivations in created rows, or NULL */
 } Target;
 
 /* The found rows of a target, to be sorted */
@@ -68,17 +68,17 @@ typedef struct TargetRows
 #define CYCLE_SHOWN 20
 
 /* The innermost batch that is being written */
-static DpDerive *writing = NULL;
+static DpDeriveBatch *writing = NULL;
 
-static void cycle_raise(DpDerive *run);
-static int64 run_write(DpDerive *run, bool forced);
-static int64
-target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced);
+static void cycle_raise(DpDeriveBatch *batch);
+static int64 batch_write(DpDeriveBatch *batch, bool forced);
+static int64 target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpWish *wanted,
+						  int nwanted, bool forced);
 static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
-static void run_gather(DpDerive *run);
-static void mark_exclusive(DpDerive *run, DpGroup **groups, int n);
+static void run_gather(DpDeriveBatch *batch);
+static void mark_exclusive(DpDeriveBatch *batch, DpGroup **groups, int n);
 static bool trigger_protects(const Trigger *trigger);
 static void target_single(Target *t, DpGroup *group);
 static void target_many(Target *t, DpGroup **groups, int n);
@@ -106,23 +106,23 @@ static int target_compare(const void *a, const void *b);
  * deep or too large; then the error shows these rows.
  */
 int64
-dp_derive_end(DpDerive *run, bool forced)
+dp_derive_end(DpDeriveBatch *batch, bool forced)
 {
-	DpDerive *outer = writing;
+	DpDeriveBatch *outer = writing;
 	int64 written = 0;
 
-	run->outer = outer;
-	writing = run;
+	batch->outer = outer;
+	writing = batch;
 	PG_TRY();
 	{
-		written = run_write(run, forced);
+		written = batch_write(batch, forced);
 	}
 	PG_CATCH();
 	{
 		writing = outer;
 		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX ||
 			geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
-			cycle_raise(run);
+			cycle_raise(batch);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -132,26 +132,26 @@ dp_derive_end(DpDerive *run, bool forced)
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the batch is also one of an outer batch. */
 static void
-cycle_raise(DpDerive *run)
+cycle_raise(DpDeriveBatch *batch)
 {
-	DpDerive *around;
+	DpDeriveBatch *around;
 	DpGroup *group;
 
-	for (around = run->outer; around != NULL; around = around->outer)
+	for (around = batch->outer; around != NULL; around = around->outer)
 	{
-		for (group = run->groups; group != NULL; group = group->next)
+		for (group = batch->groups; group != NULL; group = group->next)
 		{
 			DpGroup *same = dp_derive_find(around, group->derivation, &group->key);
 			List *cycle = list_make1(group);
 			StringInfoData rows;
-			DpDerive *r;
+			DpDeriveBatch *r;
 			ListCell *lc;
 
 			if (same == NULL)
 				continue;
-			MemoryContextSwitchTo(run->context);
+			MemoryContextSwitchTo(batch->context);
 			FlushErrorState();
-			for (r = run->outer; r != around && list_length(cycle) < CYCLE_SHOWN; r = r->outer)
+			for (r = batch->outer; r != around && list_length(cycle) < CYCLE_SHOWN; r = r->outer)
 				cycle = lcons(r->groups, cycle);
 			cycle = lcons(same, cycle);
 			initStringInfo(&rows);
@@ -180,7 +180,7 @@ cycle_raise(DpDerive *run)
 
 /* Writes all targets of a batch.  Returns the number of rows written. */
 static int64
-run_write(DpDerive *run, bool forced)
+batch_write(DpDeriveBatch *batch, bool forced)
 {
 	DpGroup **groups;
 	DpGroup *group;
@@ -194,17 +194,17 @@ run_write(DpDerive *run, bool forced)
 	MemoryContext old;
 
 	check_stack_depth();
-	if (run->groups == NULL)
+	if (batch->groups == NULL)
 	{
-		MemoryContextDelete(run->context);
+		MemoryContextDelete(batch->context);
 		return 0;
 	}
-	old = MemoryContextSwitchTo(run->context);
+	old = MemoryContextSwitchTo(batch->context);
 	CommandCounterIncrement(); /* makes rows written by this command visible */
 	SPI_connect();
-	run_gather(run);
-	groups = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
-	for (group = run->groups; group != NULL; group = group->next)
+	run_gather(batch);
+	groups = MemoryContextAllocHuge(batch->context, sizeof(DpGroup *) * batch->ngroups);
+	for (group = batch->groups; group != NULL; group = group->next)
 	{
 		DpDerivation *d = group->derivation;
 
@@ -220,8 +220,8 @@ run_write(DpDerive *run, bool forced)
 	for (i = 0; i < n; i++)
 		locked += groups[i]->derivation->methods->group_lock != NULL ? 1 : 0;
 	dp_derive_lock_many(locked);
-	if (!run->locked && !forced)
-		mark_exclusive(run, groups, n);
+	if (!batch->locked && !forced)
+		mark_exclusive(batch, groups, n);
 	for (i = 0; i < n; i++)
 	{
 		LOCKMODE mode = NoLock;
@@ -248,8 +248,8 @@ run_write(DpDerive *run, bool forced)
 	/* target by target; rows to which the statement's rows refer are locked in the same order */
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), target_compare);
-	if (n > 0 && OidIsValid(run->source))
-		wanted = dp_companion()->wishes(run->source, &nwanted);
+	if (n > 0 && OidIsValid(batch->source))
+		wanted = dp_companion()->wishes(batch->source, &nwanted);
 	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
 	{
 		int first = i;
@@ -265,12 +265,12 @@ run_write(DpDerive *run, bool forced)
 		/* rows recomputed for the previous target may be in this one */
 		if (written > 0)
 			CommandCounterIncrement();
-		written += target_write(run, groups + first, i - first, wanted + first_wanted,
+		written += target_write(batch, groups + first, i - first, wanted + first_wanted,
 								w - first_wanted, forced);
 	}
 	SPI_finish();
 	MemoryContextSwitchTo(old);
-	MemoryContextDelete(run->context);
+	MemoryContextDelete(batch->context);
 	return written;
 }
 
@@ -279,7 +279,7 @@ run_write(DpDerive *run, bool forced)
  * exclusively at once: two transactions that first locked them as missing would deadlock.
  */
 static void
-mark_exclusive(DpDerive *run, DpGroup **groups, int n)
+mark_exclusive(DpDeriveBatch *batch, DpGroup **groups, int n)
 {
 	List *makers = NIL;
 	ListCell *lc;
@@ -300,7 +300,7 @@ mark_exclusive(DpDerive *run, DpGroup **groups, int n)
 
 			if (d->target == maker->target && !d->create_missing && !d->guarded &&
 				strcmp(d->place, maker->place) == 0 &&
-				dp_derive_find(run, maker, &groups[i]->key) != NULL)
+				dp_derive_find(batch, maker, &groups[i]->key) != NULL)
 				groups[i]->exclusive = true;
 		}
 	}
@@ -318,13 +318,13 @@ lock_compare(const ListCell *a, const ListCell *b)
 
 /* Lets derivations add groups that follow from others, in lock order. */
 static void
-run_gather(DpDerive *run)
+run_gather(DpDeriveBatch *batch)
 {
 	List *derivations = NIL;
 	DpGroup *group;
 	ListCell *lc;
 
-	for (group = run->groups; group != NULL; group = group->next)
+	for (group = batch->groups; group != NULL; group = group->next)
 	{
 		if (group->derivation->methods->gather != NULL)
 			derivations = list_append_unique_ptr(derivations, group->derivation);
@@ -335,13 +335,14 @@ run_gather(DpDerive *run)
 	{
 		DpDerivation *d = lfirst(lc);
 
-		d->methods->gather(d, run);
+		d->methods->gather(d, batch);
 	}
 }
 
 /* Writes the rows of one target, and locks the rows wanted there.  Either may be empty. */
 static int64
-target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced)
+target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpWish *wanted, int nwanted,
+			 bool forced)
 {
 	DpDerivation *d;
 	Target t = { 0 };
@@ -355,11 +356,11 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted
 		return 0;
 	}
 	d = groups[0]->derivation;
-	t.run = run;
+	t.batch = batch;
 	t.forced = forced;
 	t.wanted = wanted;
 	t.nwanted = nwanted;
-	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
+	t.row = AllocSetContextCreate(batch->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
 	t.w =
 		dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
 	dp_writer_skip(t.w, trigger_protects);
@@ -442,8 +443,8 @@ static void
 target_many(Target *t, DpGroup **groups, int n)
 {
 	TargetRows rows;
-	DpGroup **concerned = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
-	DpGroup **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	DpGroup **concerned = MemoryContextAllocHuge(t->batch->context, sizeof(DpGroup *) * n);
+	DpGroup **lost = MemoryContextAllocHuge(t->batch->context, sizeof(DpGroup *) * n);
 	int nlocks = 0;
 	int nlost = 0;
 	int nmissing = 0;
@@ -452,9 +453,9 @@ target_many(Target *t, DpGroup **groups, int n)
 	order_init(t);
 	rows.n = 0;
 	rows.cap = n + t->nwanted + 8;
-	rows.v =
-		MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
-	for (i = 0; i < n && !t->run->locked; i++)
+	rows.v = MemoryContextAllocExtended(t->batch->context, sizeof(TargetRow) * rows.cap,
+										MCXT_ALLOC_HUGE);
+	for (i = 0; i < n && !t->batch->locked; i++)
 	{
 		if (groups[i]->derivation->methods->group_lock == NULL && !groups[i]->derivation->guarded &&
 			waits_for_row(t, groups[i]))
@@ -598,7 +599,7 @@ target_row_room(TargetRows *rows)
 static void
 target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 {
-	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	MemoryContext old = MemoryContextSwitchTo(t->batch->context);
 	TargetRow *row;
 	DpKey key;
 	int i;
@@ -622,7 +623,7 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 static bool
 target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
 {
-	MemoryContext old = MemoryContextSwitchTo(t->run->context);
+	MemoryContext old = MemoryContextSwitchTo(t->batch->context);
 	TargetRow *row = target_row_room(rows);
 	bool result =
 		unique_row(group) && group_key(group, &row->key) && row->key.n == t->order.n &&
@@ -743,7 +744,7 @@ target_make(Target *t, DpGroup *group)
 			doc = other->methods->protect(other, NULL, doc);
 		if (strcmp(other->place, d->place) != 0)
 			continue;
-		same = dp_derive_find(t->run, other, &group->key);
+		same = dp_derive_find(t->batch, other, &group->key);
 		if (same != NULL && same->to_write && other->create_missing)
 		{
 			/* it is handled later, or has no rows */
@@ -752,7 +753,7 @@ target_make(Target *t, DpGroup *group)
 		}
 		if (t->made == NULL)
 		{
-			MemoryContextSwitchTo(t->run->context);
+			MemoryContextSwitchTo(t->batch->context);
 			t->made = dp_derive_begin();
 			t->made->locked = true;
 			MemoryContextSwitchTo(t->row);
@@ -770,7 +771,7 @@ target_make(Target *t, DpGroup *group)
 static void
 others_lock(Target *t, DpGroup **groups, int n)
 {
-	DpDerive *run = NULL;
+	DpDeriveBatch *batch = NULL;
 	DpGroup **locked;
 	DpGroup *group;
 	int nlocked = 0;
@@ -793,22 +794,22 @@ others_lock(Target *t, DpGroup **groups, int n)
 			if (other->create_missing || other->deferred ||
 				strcmp(other->place, groups[i]->derivation->place) != 0)
 				continue;
-			same = dp_derive_find(t->run, other, &groups[i]->key);
+			same = dp_derive_find(t->batch, other, &groups[i]->key);
 			if (same != NULL && same->exclusive && same->to_write &&
 				(same->lock_mode == ShareRowExclusiveLock || other->methods->group_lock != NULL))
 				continue;
-			if (run == NULL)
-				run = dp_derive_begin();
-			dp_derive_group(run, other, &groups[i]->key);
+			if (batch == NULL)
+				batch = dp_derive_begin();
+			dp_derive_group(batch, other, &groups[i]->key);
 		}
 	}
-	if (run == NULL)
+	if (batch == NULL)
 		return;
-	locked = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
-	for (group = run->groups; group != NULL; group = group->next)
+	locked = MemoryContextAllocHuge(batch->context, sizeof(DpGroup *) * batch->ngroups);
+	for (group = batch->groups; group != NULL; group = group->next)
 		locked[nlocked++] = group;
 	dp_derive_lock_groups(locked, nlocked, ShareLock);
-	MemoryContextDelete(run->context);
+	MemoryContextDelete(batch->context);
 }
 
 /* Other derivations with fields in the same documents, which not every document has. */
@@ -936,7 +937,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 			break;
 
 		/* functions of triggers allocate in the context of their first call */
-		MemoryContextSwitchTo(t->run->context);
+		MemoryContextSwitchTo(t->batch->context);
 		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
 		MemoryContextSwitchTo(t->row);
 		if (written == DP_WRITE_DEADLOCK)

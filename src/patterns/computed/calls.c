@@ -15,7 +15,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/computed/computed.h"
@@ -154,7 +154,7 @@ dp_computed_refresh(PG_FUNCTION_ARGS)
 	DpQueue *queue;
 	List *taken;
 	ListCell *lc;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	int64 keys = 0;
 
 	if (!d->deferred)
@@ -162,16 +162,16 @@ dp_computed_refresh(PG_FUNCTION_ARGS)
 	queue = dp_queue_open(d->decl, "second_link_id");
 	taken = dp_queue_take(queue, NULL, most);
 	dp_queue_close(queue);
-	run = dp_derive_begin();
+	batch = dp_derive_begin();
 	foreach(lc, taken)
 	{
 		DpQueued *q = lfirst(lc);
 		DpValue key = dp_value_of_varlena(q->key);
 
-		dp_derive_group(run, d, &key)->recompute = true;
+		dp_derive_group(batch, d, &key)->recompute = true;
 		keys++;
 	}
-	(void) dp_derive_end(run, true);
+	(void) dp_derive_end(batch, true);
 	PG_RETURN_INT64(keys);
 }
 
@@ -223,7 +223,7 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
-		MemoryContext batch;
+		MemoryContext batch_context;
 		MemoryContext old;
 		SPITupleTable *rows;
 		uint64 n;
@@ -234,9 +234,9 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 		rows = SPI_tuptable;
 		if (n == 0)
 			break;
-		batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check",
-									  ALLOCSET_DEFAULT_SIZES);
-		old = MemoryContextSwitchTo(batch);
+		batch_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check",
+											  ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(batch_context);
 		for (i = 0; i < n; i++)
 		{
 			bool isnull;
@@ -252,10 +252,10 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 				(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &link) &&
 				 link.type != DP_TYPE_NULL && link.type != DP_TYPE_UNDEFINED))
 				check_row(c, rsinfo, &row_key, &link, doc);
-			MemoryContextReset(batch);
+			MemoryContextReset(batch_context);
 		}
 		MemoryContextSwitchTo(old);
-		MemoryContextDelete(batch);
+		MemoryContextDelete(batch_context);
 		SPI_freetuptable(rows);
 	}
 	SPI_cursor_close(portal);

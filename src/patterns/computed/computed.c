@@ -22,7 +22,7 @@
 #include "patterns/computed/computed.h"
 
 static void computed_open(DpDerivation *d);
-static void computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static void computed_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 static bool computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static bool computed_changes(DpDerivation *d, DpGroup *group);
 static struct varlena *computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
@@ -34,7 +34,7 @@ static void
 computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static const char *computed_claim(DpComputed *c, struct varlena *doc);
 static void computed_enqueue(DpDerivation *d, DpGroup *group);
-static void computed_all_groups(DpDerivation *d, DpDerive *run);
+static void computed_all_groups(DpDerivation *d, DpDeriveBatch *batch);
 
 static const char *row_key(DpComputed *c, const DpSourceRow *row, uint32 *len);
 
@@ -146,7 +146,7 @@ group_totals(DpComputed *c, DpGroup *group)
 {
 	if (group->state == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->batch));
 
 		group->state = dp_accumulation_make(c->acc);
 		MemoryContextSwitchTo(old);
@@ -184,7 +184,7 @@ row_key(DpComputed *c, const DpSourceRow *row, uint32 *len)
 
 /* Adds or subtracts a row of the source. */
 static void
-computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+computed_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign)
 {
 	DpComputed *c = d->state;
 	DpValue link;
@@ -195,7 +195,7 @@ computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 
 	if (!dp_computed_row_counts(c, row, &link))
 		return;
-	group = dp_derive_group(run, d, &link);
+	group = dp_derive_group(batch, d, &link);
 	if (d->deferred || group->recompute)
 		return;
 	key = row_key(c, row, &keylen);
@@ -428,7 +428,7 @@ computed_enqueue(DpDerivation *d, DpGroup *group)
 
 /* Adds all groups that have rows. */
 static void
-computed_all_groups(DpDerivation *d, DpDerive *run)
+computed_all_groups(DpDerivation *d, DpDeriveBatch *batch)
 {
-	dp_computed_each_group(d->state, run);
+	dp_computed_each_group(d->state, batch);
 }

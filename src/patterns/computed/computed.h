@@ -55,8 +55,8 @@ extern bool dp_computed_scan(DpComputed *c, DpAccumulation *g, const DpValue *ke
 /* Searches for values that a load did not find. */
 extern void dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key);
 
-/* Adds all groups of the source to a run, to be recomputed. */
-extern void dp_computed_each_group(DpComputed *c, DpDerive *run);
+/* Adds all groups of the source to a batch, to be recomputed. */
+extern void dp_computed_each_group(DpComputed *c, DpDeriveBatch *batch);
 
 /* Adds a group's key to the queue. */
 extern void dp_computed_enqueue(DpComputed *c, const DpValue *key);

@@ -20,9 +20,9 @@ typedef struct Visit
 {
 	DpComputed *c;
 	DpAccumulation *g;
-	int field;     /* the field to search for; -1: all rows */
-	int64 rows;    /* counted rows */
-	DpDerive *run; /* groups are added to it instead */
+	int field;            /* the field to search for; -1: all rows */
+	int64 rows;           /* counted rows */
+	DpDeriveBatch *batch; /* groups are added to it instead */
 } Visit;
 
 static SPIPlanPtr group_plan(DpComputed *c, int field);
@@ -116,7 +116,7 @@ visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	DpValue link;
 
 	if (dp_computed_row_counts(visit->c, row, &link))
-		dp_derive_group(visit->run, visit->c->derivation, &link)->recompute = true;
+		dp_derive_group(visit->batch, visit->c->derivation, &link)->recompute = true;
 	return true;
 }
 
@@ -155,11 +155,11 @@ dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key)
 
 /* Adds all groups of the source. */
 void
-dp_computed_each_group(DpComputed *c, DpDerive *run)
+dp_computed_each_group(DpComputed *c, DpDeriveBatch *batch)
 {
 	DpDecl *decl = c->derivation->decl;
 	const void *id = &c->plan_ids[dp_accumulators_count(c->acc) + 1];
-	Visit visit = { .c = c, .run = run };
+	Visit visit = { .c = c, .batch = batch };
 	SPIPlanPtr plan;
 
 	SPI_connect();

@@ -13,7 +13,7 @@
 #include "utils/tuplestore.h"
 
 #include "bson/catalog.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -269,7 +269,7 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 /* Creates walls for the followers of an author that have none. */
 typedef struct Followers
 {
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpDerivation *d;
 } Followers;
 
@@ -278,7 +278,7 @@ follower_visit(void *arg, const DpValue *value)
 {
 	Followers *s = arg;
 
-	dp_fanout_wall(dp_derive_group(s->run, s->d, value))->only_missing = true;
+	dp_fanout_wall(dp_derive_group(s->batch, s->d, value))->only_missing = true;
 }
 
 /* For pattern_build: creates walls for the followers of a post's author. */
@@ -294,7 +294,7 @@ dp_fanout_repair_row(DpDecl *decl, const DpKey *key)
 		!dp_fanout_post(f, &value, &entry))
 		return false;
 	s.d = f->derivation;
-	s.run = dp_derive_begin();
+	s.batch = dp_derive_begin();
 	(void) dp_fanout_followers(f, &entry.author, 0, follower_visit, &s);
-	return dp_derive_end(s.run, true) > 0;
+	return dp_derive_end(s.batch, true) > 0;
 }

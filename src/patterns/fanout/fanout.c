@@ -16,7 +16,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/options.h"
 #include "patterns/fanout/fanout.h"
 
@@ -24,23 +24,23 @@
 typedef struct Spread
 {
 	DpFanout *f;
-	DpDerive *run;
-	DpFanoutBatch *batch;
+	DpDeriveBatch *batch;
+	DpFanoutPosts *posts;
 	List *readers; /* copies of the values */
 	MemoryContext context;
 } Spread;
 
 static void fanout_open(DpDerivation *d);
-static void fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static void fanout_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 static bool fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
-static void fanout_gather(DpDerivation *d, DpDerive *run);
+static void fanout_gather(DpDerivation *d, DpDeriveBatch *batch);
 static bool fanout_changes(DpDerivation *d, DpGroup *group);
 static bool fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *fanout_create(DpDerivation *d, DpGroup *group);
-static void fanout_all_groups(DpDerivation *d, DpDerive *run);
+static void fanout_all_groups(DpDerivation *d, DpDeriveBatch *batch);
 static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
-static void author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
+static void author_spread(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
 
 static const DpOption options[] = {
@@ -139,7 +139,7 @@ fanout_open(DpDerivation *d)
 /* ---------------------------------------------------------------- groups */
 
 DpGroup *
-dp_fanout_author_group(DpFanout *f, DpDerive *run, const DpValue *author)
+dp_fanout_author_group(DpFanout *f, DpDeriveBatch *batch, const DpValue *author)
 {
 	DpBuilder b;
 	DpValue key;
@@ -150,7 +150,7 @@ dp_fanout_author_group(DpFanout *f, DpDerive *run, const DpValue *author)
 	dp_builder_append_value(&b, NULL, 0, author);
 	dp_builder_end(&b);
 	key = dp_builder_view(&b, DP_TYPE_ARRAY);
-	group = dp_derive_group(run, f->derivation, &key);
+	group = dp_derive_group(batch, f->derivation, &key);
 	dp_builder_free(&b);
 	return group;
 }
@@ -161,14 +161,14 @@ dp_fanout_is_author(const DpGroup *group)
 	return group->key.type == DP_TYPE_ARRAY;
 }
 
-/* Returns the run's state of an author. */
+/* Returns the batch's state of an author. */
 DpFanoutAuthor *
 dp_fanout_author(DpGroup *group)
 {
 	if (group->state == NULL)
 	{
 		DpFanoutAuthor *author =
-			MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpFanoutAuthor));
+			MemoryContextAllocZero(dp_derive_memory(group->batch), sizeof(DpFanoutAuthor));
 
 		if (!dp_array_element(group->key.data, group->key.len, 0, &author->author))
 			elog(ERROR, "a group of an author has none");
@@ -177,12 +177,12 @@ dp_fanout_author(DpGroup *group)
 	return group->state;
 }
 
-/* Returns the run's state of a wall. */
+/* Returns the batch's state of a wall. */
 DpFanoutWall *
 dp_fanout_wall(DpGroup *group)
 {
 	if (group->state == NULL)
-		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpFanoutWall));
+		group->state = MemoryContextAllocZero(dp_derive_memory(group->batch), sizeof(DpFanoutWall));
 	return group->state;
 }
 
@@ -212,7 +212,7 @@ row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 
 /* Adds a post that was inserted or deleted; its final state is read after all rows. */
 static void
-fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+fanout_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign)
 {
 	DpFanout *f = d->state;
 	DpValue author;
@@ -222,9 +222,9 @@ fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 
 	if (!dp_fanout_name(f->author, row->doc, &author))
 		return;
-	a = dp_fanout_author(dp_fanout_author_group(f, run, &author));
+	a = dp_fanout_author(dp_fanout_author_group(f, batch, &author));
 	row_key(d->decl, row->slot, &key);
-	old = MemoryContextSwitchTo(dp_derive_memory(run));
+	old = MemoryContextSwitchTo(dp_derive_memory(batch));
 	a->keys = lappend(a->keys, dp_key_to_value(d->decl, &key));
 	MemoryContextSwitchTo(old);
 }
@@ -250,16 +250,17 @@ fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
  * the walls of followers.
  */
 static void
-fanout_gather(DpDerivation *d, DpDerive *run)
+fanout_gather(DpDerivation *d, DpDeriveBatch *batch)
 {
 	DpFanout *f = d->state;
 	DpGroup **authors =
-		MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
+		MemoryContextAllocExtended(batch->context, sizeof(DpGroup *) * batch->ngroups,
+								   MCXT_ALLOC_HUGE);
 	DpGroup *group;
 	int n = 0;
 	int i;
 
-	for (group = run->groups; group != NULL; group = group->next)
+	for (group = batch->groups; group != NULL; group = group->next)
 	{
 		if (group->derivation == d && dp_fanout_is_author(group) &&
 			!dp_fanout_author(group)->gathered)
@@ -276,16 +277,16 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 
 		CHECK_FOR_INTERRUPTS();
 		author->gathered = true;
-		author_spread(f, run, author);
+		author_spread(f, batch, author);
 	}
 }
 
 /* Passes the written posts of an author to the walls of followers. */
 static void
-author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
+author_spread(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author)
 {
-	Spread spread = { .f = f, .run = run, .context = run->context };
-	DpFanoutBatch *batch;
+	Spread spread = { .f = f, .batch = batch, .context = batch->context };
+	DpFanoutPosts *posts;
 	MemoryContext old;
 	ListCell *lc;
 	int n = 0;
@@ -295,35 +296,35 @@ author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 			f->threshold ||
 		spread.readers == NIL)
 		return;
-	old = MemoryContextSwitchTo(run->context);
-	batch = palloc0(sizeof(DpFanoutBatch));
-	batch->keys = palloc(sizeof(DpValue) * list_length(author->keys));
+	old = MemoryContextSwitchTo(batch->context);
+	posts = palloc0(sizeof(DpFanoutPosts));
+	posts->keys = palloc(sizeof(DpValue) * list_length(author->keys));
 	foreach(lc, author->keys)
 	{
 		DpValue key = dp_value_of_varlena(lfirst(lc));
 		DpFanoutEntry entry;
 
 		CHECK_FOR_INTERRUPTS();
-		batch->keys[batch->nkeys++] = key;
+		posts->keys[posts->nkeys++] = key;
 		if (dp_fanout_post(f, &key, &entry) &&
 			dp_value_compare(&entry.author, &author->author) == 0)
-			dp_fanout_append(&batch->now, &entry);
+			dp_fanout_append(&posts->now, &entry);
 	}
 
 	/* skip entries that no wall can show */
-	dp_fanout_sort(f, &batch->now);
-	for (i = 0; i < batch->now.n; i++)
+	dp_fanout_sort(f, &posts->now);
+	for (i = 0; i < posts->now.n; i++)
 	{
 		/* an edited post is listed twice */
-		if (n == 0 || dp_value_compare(&batch->now.list[n - 1].key, &batch->now.list[i].key) != 0)
-			batch->now.list[n++] = batch->now.list[i];
+		if (n == 0 || dp_value_compare(&posts->now.list[n - 1].key, &posts->now.list[i].key) != 0)
+			posts->now.list[n++] = posts->now.list[i];
 	}
-	batch->now.n = Min(n, f->keep);
+	posts->now.n = Min(n, f->keep);
 	foreach(lc, spread.readers)
 	{
-		DpFanoutWall *wall = dp_fanout_wall(dp_derive_group(run, f->derivation, lfirst(lc)));
+		DpFanoutWall *wall = dp_fanout_wall(dp_derive_group(batch, f->derivation, lfirst(lc)));
 
-		wall->batches = lappend(wall->batches, batch);
+		wall->posts = lappend(wall->posts, posts);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -402,24 +403,24 @@ fanout_create(DpDerivation *d, DpGroup *group)
 }
 
 /* Adds all readers. */
-typedef struct Everybody
+typedef struct AllWalls
 {
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpDerivation *d;
-} Everybody;
+} AllWalls;
 
 static void
 everybody_group(void *arg, const DpValue *value)
 {
-	Everybody *all = arg;
+	AllWalls *all = arg;
 
-	dp_derive_group(all->run, all->d, value)->recompute = true;
+	dp_derive_group(all->batch, all->d, value)->recompute = true;
 }
 
 static void
-fanout_all_groups(DpDerivation *d, DpDerive *run)
+fanout_all_groups(DpDerivation *d, DpDeriveBatch *batch)
 {
-	Everybody all = { run, d };
+	AllWalls all = { batch, d };
 
 	if (((DpFanout *) d->state)->followers == NULL)
 		return;

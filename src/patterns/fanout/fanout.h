@@ -85,14 +85,14 @@ typedef struct DpFanout
 } DpFanout;
 
 /* What a statement does to the posts of an author, the same for all walls */
-typedef struct DpFanoutBatch
+typedef struct DpFanoutPosts
 {
 	int nkeys;
 	DpValue *keys;       /* of written posts, whatever became of them */
 	DpFanoutEntries now; /* entries of those that still belong to the author */
-} DpFanoutBatch;
+} DpFanoutPosts;
 
-/* An author in a run: a group whose key is an array */
+/* An author in a batch: a group whose key is an array */
 typedef struct DpFanoutAuthor
 {
 	DpValue author;
@@ -117,10 +117,10 @@ typedef struct DpFanoutStand
 	DpFanoutStanding standing;
 } DpFanoutStand;
 
-/* A wall in a run */
+/* A wall in a batch */
 typedef struct DpFanoutWall
 {
-	List *batches;     /* DpFanoutBatch * */
+	List *posts;       /* DpFanoutPosts * */
 	List *stands;      /* DpFanoutStand * */
 	bool unfollowed;   /* the reader follows no author any more */
 	bool only_missing; /* create the wall if it is missing */
@@ -132,7 +132,7 @@ extern DpFanoutAuthor *dp_fanout_author(DpGroup *group);
 extern DpFanoutWall *dp_fanout_wall(DpGroup *group);
 
 /* Returns the group for an author: the key is an array. */
-extern DpGroup *dp_fanout_author_group(DpFanout *f, DpDerive *run, const DpValue *author);
+extern DpGroup *dp_fanout_author_group(DpFanout *f, DpDeriveBatch *batch, const DpValue *author);
 extern bool dp_fanout_is_author(const DpGroup *group);
 
 /* Returns whether a field contains an author. */
@@ -165,7 +165,7 @@ extern struct varlena *dp_fanout_build(DpFanout *f, const DpValue *reader,
 									   const DpFanoutEntries *entries, int n, List *merged);
 
 /*
- * Returns the wall changed by the run; NULL if it must be recomputed. Updates merged in any case.
+ * Returns the wall changed by the batch; NULL if it must be recomputed. Updates merged in any case.
  */
 extern struct varlena *
 dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merged);

@@ -15,22 +15,22 @@
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "patterns/fanout/fanout.h"
 
 /* An author whose new state is passed to followers */
 typedef struct Crossing
 {
 	DpFanout *f;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	DpFanoutAuthor *author;
 	DpFanoutStanding standing;
 } Crossing;
 
-static void follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes);
-static void run_finish(DpDerive *run, bool nested);
-static void author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested);
-static void author_top(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
+static void follows_taken(DpFanout *f, DpDeriveBatch *batch, DpChanges *changes);
+static void run_finish(DpDeriveBatch *batch, bool nested);
+static void author_finish(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author, bool nested);
+static void author_top(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author);
 static void crossing_visit(void *arg, const DpValue *value);
 static void stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing);
 
@@ -39,7 +39,7 @@ dp_fanout_follows_changed(DpChanges *changes)
 {
 	List *fanouts = NIL;
 	List *whole = NIL;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	ListCell *lc;
 
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
@@ -60,17 +60,17 @@ dp_fanout_follows_changed(DpChanges *changes)
 	}
 	if (fanouts == NIL)
 		return;
-	run = dp_derive_begin();
+	batch = dp_derive_begin();
 	foreach(lc, fanouts)
-		follows_taken(lfirst(lc), run, changes);
-	run_finish(run, dp_changes_pending(dp_changes_table(changes)));
+		follows_taken(lfirst(lc), batch, changes);
+	run_finish(batch, dp_changes_pending(dp_changes_table(changes)));
 	if (dp_changes_wholly(changes))
 		(void) dp_derive_whole(whole, false, true);
 }
 
-/* Adds the changes of a statement on follows to the run of one fan-out. */
+/* Adds the changes of a statement on follows to the batch of one fan-out. */
 static void
-follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
+follows_taken(DpFanout *f, DpDeriveBatch *batch, DpChanges *changes)
 {
 	DpChange change;
 	MemoryContext row =
@@ -105,13 +105,13 @@ follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
 
 				if (!has[i])
 					continue;
-				a = dp_fanout_author(dp_fanout_author_group(f, run, &author[i]));
+				a = dp_fanout_author(dp_fanout_author_group(f, batch, &author[i]));
 				a->delta += i == 1 ? 1 : -1;
 				if (reader[i].type != DP_TYPE_ARRAY && reader[i].type != DP_TYPE_REGEX)
 				{
-					MemoryContextSwitchTo(dp_derive_memory(run));
+					MemoryContextSwitchTo(dp_derive_memory(batch));
 					a->readers =
-						lappend(a->readers, dp_derive_group(run, f->derivation, &reader[i]));
+						lappend(a->readers, dp_derive_group(batch, f->derivation, &reader[i]));
 					MemoryContextSwitchTo(row);
 				}
 			}
@@ -127,20 +127,20 @@ follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
  * corrects the walls.
  */
 static void
-run_finish(DpDerive *run, bool nested)
+run_finish(DpDeriveBatch *batch, bool nested)
 {
 	DpGroup **groups;
 	DpGroup *group;
 	int n = 0;
 	int i;
 
-	groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1),
+	groups = MemoryContextAllocExtended(batch->context, sizeof(DpGroup *) * Max(batch->ngroups, 1),
 										MCXT_ALLOC_HUGE);
-	for (group = run->groups; group != NULL; group = group->next)
+	for (group = batch->groups; group != NULL; group = group->next)
 		groups[n++] = group;
 	if (n == 0)
 	{
-		(void) dp_derive_end(run, false);
+		(void) dp_derive_end(batch, false);
 		return;
 	}
 	dp_derive_lock_groups(groups, n, ExclusiveLock);
@@ -150,11 +150,11 @@ run_finish(DpDerive *run, bool nested)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (dp_fanout_is_author(groups[i]))
-			author_finish(dp_fanout(groups[i]->derivation->decl), run, dp_fanout_author(groups[i]),
-						  nested);
+			author_finish(dp_fanout(groups[i]->derivation->decl), batch,
+						  dp_fanout_author(groups[i]), nested);
 	}
 	SPI_finish();
-	(void) dp_derive_end(run, false);
+	(void) dp_derive_end(batch, false);
 }
 
 /*
@@ -162,7 +162,7 @@ run_finish(DpDerive *run, bool nested)
  * yet, the former number of follows is unknown: then informs all followers.
  */
 static void
-author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
+author_finish(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author, bool nested)
 {
 	int64 moved = author->delta < 0 ? -author->delta : author->delta;
 	int64 now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
@@ -171,7 +171,7 @@ author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
 
 	author->gathered = true;
 	if (!celebrity)
-		author_top(f, run, author);
+		author_top(f, batch, author);
 	foreach(lc, author->readers)
 	{
 		DpGroup *reader = lfirst(lc);
@@ -186,7 +186,7 @@ author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
 	}
 	if (nested || (now - author->delta > f->threshold) != celebrity)
 	{
-		Crossing crossing = { f, run, author, celebrity ? FANOUT_MERGED : FANOUT_FANNED };
+		Crossing crossing = { f, batch, author, celebrity ? FANOUT_MERGED : FANOUT_FANNED };
 
 		(void) dp_fanout_followers(f, &author->author, 0, crossing_visit, &crossing);
 	}
@@ -197,14 +197,14 @@ crossing_visit(void *arg, const DpValue *value)
 {
 	Crossing *c = arg;
 
-	stand_add(dp_derive_group(c->run, c->f->derivation, value), c->author, c->standing);
+	stand_add(dp_derive_group(c->batch, c->f->derivation, value), c->author, c->standing);
 }
 
 /* Records the state of an author on a wall. */
 static void
 stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing)
 {
-	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(reader->run));
+	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(reader->batch));
 	DpFanoutWall *wall = dp_fanout_wall(reader);
 	DpFanoutStand *s = palloc(sizeof(DpFanoutStand));
 
@@ -216,13 +216,13 @@ stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing)
 
 /* Reads the first posts of an author for new followers, outside of other scans. */
 static void
-author_top(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
+author_top(DpFanout *f, DpDeriveBatch *batch, DpFanoutAuthor *author)
 {
 	MemoryContext old;
 
 	if (author->top != NULL)
 		return;
-	old = MemoryContextSwitchTo(run->context);
+	old = MemoryContextSwitchTo(batch->context);
 	author->top = palloc0(sizeof(DpFanoutEntries));
 	dp_fanout_top(f, &author->author, true, author->top);
 	MemoryContextSwitchTo(old);

@@ -290,13 +290,13 @@ dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merge
 
 	foreach(lc, w->stands)
 		stand(f, lfirst(lc), &add, &entries, merged);
-	foreach(lc, w->batches)
+	foreach(lc, w->posts)
 	{
-		DpFanoutBatch *batch = lfirst(lc);
+		DpFanoutPosts *posts = lfirst(lc);
 
-		for (i = 0; i < batch->nkeys; i++)
+		for (i = 0; i < posts->nkeys; i++)
 		{
-			int at = entry_find(&entries, &batch->keys[i]);
+			int at = entry_find(&entries, &posts->keys[i]);
 
 			if (at >= 0)
 			{
@@ -306,12 +306,12 @@ dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merge
 			}
 		}
 	}
-	foreach(lc, w->batches)
+	foreach(lc, w->posts)
 	{
-		DpFanoutBatch *batch = lfirst(lc);
+		DpFanoutPosts *posts = lfirst(lc);
 
-		for (i = 0; i < batch->now.n; i++)
-			dp_fanout_append(&add, &batch->now.list[i]);
+		for (i = 0; i < posts->now.n; i++)
+			dp_fanout_append(&add, &posts->now.list[i]);
 	}
 
 	/* inserts in order; entries after the end of a full wall may not be the next ones */

@@ -30,7 +30,7 @@
 #include "kit/adopt.h"
 #include "kit/derive/member.h"
 #include "kit/derive/member.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/derive/source.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
@@ -64,7 +64,7 @@ typedef struct MergeRows
 } MergeRows;
 
 static void merge_open(DpDerivation *d);
-static void merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static void merge_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 static bool merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static struct varlena *merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *merge_create(DpDerivation *d, DpGroup *group);
@@ -73,7 +73,7 @@ merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool merge_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
-static void merge_all_groups(DpDerivation *d, DpDerive *run);
+static void merge_all_groups(DpDerivation *d, DpDeriveBatch *batch);
 
 static HeapTuple merge_guard(FunctionCallInfo fcinfo);
 static struct varlena *merge_read(Merge *m, const DpValue *key, bool latest, bool strict);
@@ -204,7 +204,7 @@ row_link(const Merge *m, struct varlena *doc, DpValue *link)
 
 /* Marks the group of an added or removed row for recomputation. */
 static void
-merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+merge_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign)
 {
 	Merge *m = d->state;
 	DpValue link;
@@ -212,7 +212,7 @@ merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 
 	if (!row_link(m, row->doc, &link))
 		return;
-	group = dp_derive_group(run, d, &link);
+	group = dp_derive_group(batch, d, &link);
 	group->recompute = true;
 	if (sign < 0 && dp_held(d->decl, m->field_path))
 		dp_derive_gone(group, m->member != NULL ? dp_member_make(m->member, row->doc) : row->doc);
@@ -497,17 +497,17 @@ take_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 typedef struct AllGroups
 {
 	DpDerivation *d;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 } AllGroups;
 
-/* All groups of the source are added to the run. */
+/* All groups of the source are added to the batch. */
 static void
-merge_all_groups(DpDerivation *d, DpDerive *run)
+merge_all_groups(DpDerivation *d, DpDeriveBatch *batch)
 {
 	static const char plan_id;
 	Merge *m = d->state;
 	SPIPlanPtr plan;
-	AllGroups all = { d, run };
+	AllGroups all = { d, batch };
 
 	if (m->source == NULL)
 		return;
@@ -532,7 +532,7 @@ take_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	DpValue link;
 
 	if (row_link(all->d->state, row->doc, &link))
-		dp_derive_group(all->run, all->d, &link)->recompute = true;
+		dp_derive_group(all->batch, all->d, &link)->recompute = true;
 	return true;
 }
 

@@ -28,7 +28,7 @@
 #include "utils/rel.h"
 
 #include "kit/derive/change.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/statement.h"

@@ -21,7 +21,7 @@
 #include "bson/compare.h"
 #include "bson/sqltime.h"
 #include "bson/text.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -33,16 +33,17 @@ typedef struct Visit
 {
 	DpRollup *r;
 	DpAccumulation *g;
-	DpDerive *run;
+	DpDeriveBatch *batch;
 	bool recompute;
 	bool whole; /* all documents of the lower level had their state */
 	ReturnSetInfo *rsinfo;
 } Visit;
 
 static void read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key);
-static bool read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key);
-static void read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key,
-						 const DpValue *groups);
+static bool
+read_lower(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g, const DpRollupKey *key);
+static void read_changed(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g,
+						 const DpRollupKey *key, const DpValue *groups);
 static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -95,7 +96,7 @@ dp_rollup_whole_begin(DpRollup *r, DpGroup *group)
 		dp_accumulation_reset(state->whole);
 	else
 	{
-		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->batch));
 
 		state->whole = dp_accumulation_make(r->acc);
 		MemoryContextSwitchTo(old);
@@ -116,7 +117,7 @@ rollup_whole(DpRollup *r, DpGroup *group)
 	if (!dp_rollup_whole_begin(r, group))
 		return state->whole;
 	dp_rollup_key(r, &group->key, &parts);
-	if (r->levels[parts.level].below < 0 || !read_lower(r, group->run, state->whole, &parts))
+	if (r->levels[parts.level].below < 0 || !read_lower(r, group->batch, state->whole, &parts))
 	{
 		dp_accumulation_reset(state->whole);
 		read_rows(r, state->whole, &parts);
@@ -182,10 +183,10 @@ read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 
 /*
  * Adds the level below; returns false if one of its documents has no state. Omits documents of
- * groups that the run changes, which may not have been written yet: these groups are computed.
+ * groups that the batch changes, which may not have been written yet: these groups are computed.
  */
 static bool
-read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key)
+read_lower(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g, const DpRollupKey *key)
 {
 	SPIPlanPtr plan = dp_statement(r->derivation->decl,
 								   "SELECT t.doc FROM {relation} AS t"
@@ -193,7 +194,7 @@ read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key
 								   " AND t._id{own <}{$2 bson_value}",
 								   r->derivation->target);
 	ParamListInfo params = dp_source_params(2);
-	Visit visit = { .r = r, .g = g, .run = run, .whole = true };
+	Visit visit = { .r = r, .g = g, .batch = batch, .whole = true };
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	DpIter iter;
 	int i;
@@ -215,13 +216,13 @@ read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key
 	}
 	(void) dp_rollup_each(r, plan, params, false, visit_stored, &visit);
 	if (visit.whole)
-		read_changed(r, run, g, key, groups);
+		read_changed(r, batch, g, key, groups);
 	return visit.whole;
 }
 
-/* Adds the groups of the level below that the run changes. */
+/* Adds the groups of the level below that the batch changes. */
 static void
-read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key,
+read_changed(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g, const DpRollupKey *key,
 			 const DpValue *groups)
 {
 	int below = r->levels[key->level].below;
@@ -237,7 +238,7 @@ read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *k
 		dp_builder_init_value(&b, 0);
 		dp_rollup_key_build(r, &b, below, t, groups);
 		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
-		group = dp_derive_find(run, r->derivation, &id);
+		group = dp_derive_find(batch, r->derivation, &id);
 		if (group != NULL)
 			dp_accumulation_add(g, rollup_whole(r, group));
 		dp_builder_free(&b);
@@ -268,7 +269,7 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	DpValue id;
 
 	if (dp_document_find(doc.data, doc.len, "_id", 3, &id) &&
-		dp_derive_find(visit->run, visit->r->derivation, &id) != NULL)
+		dp_derive_find(visit->batch, visit->r->derivation, &id) != NULL)
 		return true;
 	visit->whole = dp_accumulation_add_stored(visit->g, &doc);
 	return visit->whole;
@@ -298,11 +299,11 @@ dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node)
 }
 
 void
-dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool recompute)
+dp_rollup_read_all(DpRollup *r, DpDeriveBatch *batch, bool latest, bool recompute)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan;
-	Visit visit = { .r = r, .run = run, .recompute = recompute };
+	Visit visit = { .r = r, .batch = batch, .recompute = recompute };
 
 	SPI_connect();
 	plan = dp_plan(decl, &r->plan_all);
@@ -330,18 +331,18 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 	if (!visit->recompute)
 	{
-		r->derivation->methods->take(r->derivation, visit->run, row, 1);
+		r->derivation->methods->take(r->derivation, visit->batch, row, 1);
 		return true;
 	}
 	if (!dp_rollup_row(r, row, &t, groups))
 		return true;
 	if (r->time == NULL)
 	{
-		DpGroup *group = dp_derive_group(visit->run, r->derivation, &groups[0]);
+		DpGroup *group = dp_derive_group(visit->batch, r->derivation, &groups[0]);
 		DpRollupGroup *g;
 
 		group->recompute = true;
-		dp_rollup_place(r, visit->run, group);
+		dp_rollup_place(r, visit->batch, group);
 		g = group->state;
 		for (i = 0; i < g->nabove; i++)
 			g->above[i]->recompute = true;
@@ -355,7 +356,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 		dp_builder_init_value(&b, 0);
 		dp_rollup_key_build(r, &b, i, dp_span_start(&r->levels[i].span, t, NULL), groups);
 		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
-		dp_derive_group(visit->run, r->derivation, &id)->recompute = true;
+		dp_derive_group(visit->batch, r->derivation, &id)->recompute = true;
 		dp_builder_free(&b);
 	}
 	return true;
@@ -366,8 +367,8 @@ bool
 dp_rollup_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpRollup *r = dp_rollup(decl);
-	DpDerive *run = dp_derive_begin();
-	Visit visit = { .r = r, .run = run, .recompute = true };
+	DpDeriveBatch *batch = dp_derive_begin();
+	Visit visit = { .r = r, .batch = batch, .recompute = true };
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_one);
 	Oid types[INDEX_MAX_KEYS];
 	ParamListInfo params = dp_source_params(decl->nkeys);
@@ -391,7 +392,7 @@ dp_rollup_repair_row(DpDecl *decl, const DpKey *key)
 		params->params[i].isnull = false;
 	}
 	(void) dp_rollup_each(r, plan, params, true, visit_all, &visit);
-	return dp_derive_end(run, true) > 0;
+	return dp_derive_end(batch, true) > 0;
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -492,9 +493,9 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 
 	visit.r = r;
 	visit.rsinfo = rsinfo;
-	visit.run = dp_derive_begin();
-	visit.run->check = true;
-	dp_rollup_read_all(r, visit.run, false, false);
+	visit.batch = dp_derive_begin();
+	visit.batch->check = true;
+	dp_rollup_read_all(r, visit.batch, false, false);
 
 	SPI_connect();
 	initStringInfo(&sql);
@@ -504,7 +505,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 	(void) dp_rollup_each(r, SPI_prepare(sql.data, 0, NULL), NULL, false, visit_target, &visit);
 	SPI_finish();
 
-	for (group = visit.run->groups; group != NULL; group = group->next)
+	for (group = visit.batch->groups; group != NULL; group = group->next)
 	{
 		DpRollupGroup *state = group->state;
 
@@ -512,7 +513,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 			dp_accumulation_rows(state->totals) > 0)
 			violation(rsinfo, &group->key, dp_rollup_head(r, &group->key), NULL);
 	}
-	MemoryContextDelete(dp_derive_memory(visit.run));
+	MemoryContextDelete(dp_derive_memory(visit.batch));
 	return (Datum) 0;
 }
 
@@ -531,7 +532,7 @@ visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 	if (!dp_document_find(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc), "_id", 3, &id))
 		return true;
-	group = dp_derive_group(visit->run, r->derivation, &id);
+	group = dp_derive_group(visit->batch, r->derivation, &id);
 	state = group->state;
 	if (group->found || state == NULL || state->totals == NULL)
 	{

@@ -18,12 +18,12 @@
 #include "patterns/rollup/rollup.h"
 
 static void rollup_open(DpDerivation *d);
-static void rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static void rollup_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 static bool rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static bool rollup_changes(DpDerivation *d, DpGroup *group);
 static struct varlena *rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *rollup_create(DpDerivation *d, DpGroup *group);
-static void rollup_all_groups(DpDerivation *d, DpDerive *run);
+static void rollup_all_groups(DpDerivation *d, DpDeriveBatch *batch);
 
 static void open_levels(DpRollup *r);
 static void open_level(DpRollup *r, const DpValue *name, const char *zone);
@@ -268,7 +268,8 @@ DpRollupGroup *
 dp_rollup_group(DpGroup *group)
 {
 	if (group->state == NULL)
-		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpRollupGroup));
+		group->state =
+			MemoryContextAllocZero(dp_derive_memory(group->batch), sizeof(DpRollupGroup));
 	return group->state;
 }
 
@@ -370,7 +371,7 @@ add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 
 	if (g->totals == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->run));
+		MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(group->batch));
 
 		g->totals = dp_accumulation_make(r->acc);
 		MemoryContextSwitchTo(old);
@@ -382,7 +383,7 @@ add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 
 /* Adds or subtracts a row of the source. */
 static void
-rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+rollup_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign)
 {
 	DpRollup *r = d->state;
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
@@ -403,7 +404,7 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 			dp_builder_init_value(&b, 0);
 			dp_rollup_key_build(r, &b, i, start, groups);
 			key = dp_builder_view(&b, DP_TYPE_DOCUMENT);
-			group = dp_derive_group(run, d, &key);
+			group = dp_derive_group(batch, d, &key);
 			dp_builder_free(&b);
 			if (!group->recompute)
 				add_row(r, group, row, sign);
@@ -411,10 +412,10 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	}
 	else
 	{
-		DpGroup *group = dp_derive_group(run, d, &groups[0]);
+		DpGroup *group = dp_derive_group(batch, d, &groups[0]);
 		DpRollupGroup *g;
 
-		dp_rollup_place(r, run, group);
+		dp_rollup_place(r, batch, group);
 		g = group->state;
 		if (!group->recompute)
 			add_row(r, group, row, sign);
@@ -547,7 +548,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 
 /* Adds all groups of the source. */
 static void
-rollup_all_groups(DpDerivation *d, DpDerive *run)
+rollup_all_groups(DpDerivation *d, DpDeriveBatch *batch)
 {
-	dp_rollup_read_all(d->state, run, true, true);
+	dp_rollup_read_all(d->state, batch, true, true);
 }

@@ -80,7 +80,7 @@ typedef struct DpRollup
 	char plan_node;
 } DpRollup;
 
-/* A group of a run */
+/* A group of a batch */
 typedef struct DpRollupGroup
 {
 	DpAccumulation *totals; /* totals of changed rows; NULL: none */
@@ -127,7 +127,7 @@ extern struct varlena *dp_rollup_head(DpRollup *r, const DpValue *key);
 /* read.c */
 
 /*
- * Returns the whole of a group as it will be after the run. The group is locked. Reads everything
+ * Returns the whole of a group as it will be after the batch. The group is locked. Reads everything
  * with one snapshot, the latest: a transaction that moves a row within the group does not lock it,
  * and its change must be visible completely or not at all.
  */
@@ -140,10 +140,10 @@ extern bool dp_rollup_whole_begin(DpRollup *r, DpGroup *group);
 extern void dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node);
 
 /*
- * Adds each row of the source to a run: as take() with sign 1, or (recompute) only marks its groups
- * for recomputation.
+ * Adds each row of the source to a batch: as take() with sign 1, or (recompute) only marks its
+ * groups for recomputation.
  */
-extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool recompute);
+extern void dp_rollup_read_all(DpRollup *r, DpDeriveBatch *batch, bool latest, bool recompute);
 
 /* Calls visit for each document of the statement's result; see dp_source_each(). */
 extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
@@ -154,8 +154,8 @@ extern bool dp_rollup_repair_row(DpDecl *decl, const DpKey *key);
 
 /* tree.c */
 
-/* Returns the groups of the nodes above a node and adds them to the run. */
-extern void dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group);
+/* Returns the groups of the nodes above a node and adds them to the batch. */
+extern void dp_rollup_place(DpRollup *r, DpDeriveBatch *batch, DpGroup *group);
 
 /* Returns the whole of a group that another group needs, along a tree. */
 extern DpAccumulation *dp_rollup_node_whole(DpRollup *r, DpGroup *group);

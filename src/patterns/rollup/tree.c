@@ -24,7 +24,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
-#include "kit/derive/run.h"
+#include "kit/derive/batch.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -53,10 +53,10 @@ static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uin
 static void read_node(DpRollup *r, const DpValue *node, Reading *reading);
 static List *read_children(DpRollup *r, const DpValue *node);
 static struct varlena *read_stored(DpRollup *r, const DpValue *node);
-static void node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node);
+static void node_add(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g, const DpValue *node);
 static DpValue *value_copy(const DpValue *value, MemoryContext context);
 static void tree_changed(DpRollup *r, DpChanges *changes);
-static void anew_above(DpRollup *r, DpDerive *run, const DpValue *node);
+static void anew_above(DpRollup *r, DpDeriveBatch *batch, const DpValue *node);
 
 static const DpHierarchy *
 rollup_tree(DpRollup *r)
@@ -249,7 +249,7 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 /* ---------------------------------------------------------------- rows of the source */
 
 void
-dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group)
+dp_rollup_place(DpRollup *r, DpDeriveBatch *batch, DpGroup *group)
 {
 	DpRollupGroup *state = dp_rollup_group(group);
 	List *chain;
@@ -257,28 +257,28 @@ dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group)
 
 	if (state->placed)
 		return;
-	if (!run->check)
+	if (!batch->check)
 		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
-	chain = chain_of(r, &group->key, true, !run->check);
-	if (!run->check)
+	chain = chain_of(r, &group->key, true, !batch->check);
+	if (!batch->check)
 		require_seen(r, &group->key, chain);
 	state->above =
-		MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
+		MemoryContextAlloc(dp_derive_memory(batch), sizeof(DpGroup *) * Max(list_length(chain), 1));
 	foreach(lc, chain)
-		state->above[state->nabove++] = dp_derive_group(run, r->derivation, lfirst(lc));
+		state->above[state->nabove++] = dp_derive_group(batch, r->derivation, lfirst(lc));
 	state->placed = true;
 }
 
 /* ---------------------------------------------------------------- the whole of a node */
 
 /*
- * Adds the whole of a node: the stored one; or, if the run changes it, which may not have been
+ * Adds the whole of a node: the stored one; or, if the batch changes it, which may not have been
  * written yet, its own rows and its children.
  */
 static void
-node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
+node_add(DpRollup *r, DpDeriveBatch *batch, DpAccumulation *g, const DpValue *node)
 {
-	DpGroup *group = dp_derive_find(run, r->derivation, node);
+	DpGroup *group = dp_derive_find(batch, r->derivation, node);
 	struct varlena *stored;
 	DpValue doc;
 
@@ -298,7 +298,7 @@ node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
 
 		dp_rollup_read_node(r, g, node);
 		foreach(lc, children)
-			node_add(r, run, g, lfirst(lc));
+			node_add(r, batch, g, lfirst(lc));
 	}
 }
 
@@ -315,7 +315,7 @@ dp_rollup_node_whole(DpRollup *r, DpGroup *group)
 	dp_rollup_read_node(r, state->whole, &group->key);
 	children = read_children(r, &group->key);
 	foreach(lc, children)
-		node_add(r, group->run, state->whole, lfirst(lc));
+		node_add(r, group->batch, state->whole, lfirst(lc));
 	return state->whole;
 }
 
@@ -343,13 +343,13 @@ dp_rollup_tree_changed(DpChanges *changes)
 
 /* Marks a node and the nodes above it for recomputation. */
 static void
-anew_above(DpRollup *r, DpDerive *run, const DpValue *node)
+anew_above(DpRollup *r, DpDeriveBatch *batch, const DpValue *node)
 {
 	ListCell *lc;
 
-	dp_derive_group(run, r->derivation, node)->recompute = true;
+	dp_derive_group(batch, r->derivation, node)->recompute = true;
 	foreach(lc, chain_of(r, node, false, true))
-		dp_derive_group(run, r->derivation, lfirst(lc))->recompute = true;
+		dp_derive_group(batch, r->derivation, lfirst(lc))->recompute = true;
 }
 
 /* Processes a statement on the tree for one roll-up. */
@@ -357,7 +357,7 @@ static void
 tree_changed(DpRollup *r, DpChanges *changes)
 {
 	const DpHierarchy *tree = rollup_tree(r);
-	DpDerive *run = NULL;
+	DpDeriveBatch *batch = NULL;
 	DpChange change;
 	MemoryContext row =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
@@ -390,16 +390,16 @@ tree_changed(DpRollup *r, DpChanges *changes)
 			{
 				if (!has_id[i])
 					continue;
-				if (run == NULL)
+				if (batch == NULL)
 				{
 					MemoryContextSwitchTo(old);
 					dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, ExclusiveLock);
-					run = dp_derive_begin();
+					batch = dp_derive_begin();
 					MemoryContextSwitchTo(row);
 				}
-				dp_derive_group(run, r->derivation, &id[i])->recompute = true;
+				dp_derive_group(batch, r->derivation, &id[i])->recompute = true;
 				if (has_parent[i])
-					anew_above(r, run, &parent[i]);
+					anew_above(r, batch, &parent[i]);
 			}
 		}
 		MemoryContextSwitchTo(old);
@@ -411,6 +411,6 @@ tree_changed(DpRollup *r, DpChanges *changes)
 		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, ExclusiveLock);
 		(void) dp_derive_whole(list_make1(r->derivation), false, true);
 	}
-	if (run != NULL)
-		(void) dp_derive_end(run, false);
+	if (batch != NULL)
+		(void) dp_derive_end(batch, false);
 }

@@ -47,7 +47,7 @@
 #include "kit/sql/text.h"
 #include "patterns/subset/subset.h"
 
-/* A run's state of a group */
+/* A batch's state of a group */
 typedef struct SubsetState
 {
 	bool has_first;
@@ -59,7 +59,7 @@ typedef struct SubsetState
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
-static void subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+static void subset_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign);
 static bool subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static bool subset_changes(DpDerivation *d, DpGroup *group);
 static LOCKMODE subset_group_lock(DpDerivation *d, DpGroup *group);
@@ -228,7 +228,7 @@ append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 siz
 
 /* Adds or removes a row of the source. */
 static void
-subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
+subset_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int sign)
 {
 	DpSubset *s = d->state;
 	DpValue link;
@@ -243,10 +243,10 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	if (!row_belongs(s, row->doc, &link))
 		return;
 	dp_subset_source(s);
-	group = dp_derive_group(run, d, &link);
+	group = dp_derive_group(batch, d, &link);
 	state = group->state;
 	if (state == NULL)
-		state = group->state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
+		state = group->state = MemoryContextAllocZero(dp_derive_memory(batch), sizeof(SubsetState));
 	state->delta += sign;
 	state->deleted |= sign < 0;
 	if (sign < 0 && dp_held(d->decl, s->field))
@@ -256,7 +256,7 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	row_place(s, row, &key, &place);
 	if (state->has_first && dp_subset_compare(s, &state->first, &place) <= 0)
 		return;
-	old = MemoryContextSwitchTo(dp_derive_memory(run));
+	old = MemoryContextSwitchTo(dp_derive_memory(batch));
 	bytes = palloc(Max(place.len, 1));
 	memcpy(bytes, place.key, place.len);
 	state->first.key = bytes;
@@ -769,20 +769,21 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	dp_queue_close(queue);
 	if (taken != NIL)
 	{
-		DpDerive *run = dp_derive_begin();
+		DpDeriveBatch *batch = dp_derive_begin();
 		ListCell *lc;
 
 		foreach(lc, taken)
 		{
 			DpQueued *q = lfirst(lc);
 			DpValue key = dp_value_of_varlena(q->key);
-			DpGroup *group = dp_derive_group(run, d, &key);
-			SubsetState *state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
+			DpGroup *group = dp_derive_group(batch, d, &key);
+			SubsetState *state =
+				MemoryContextAllocZero(dp_derive_memory(batch), sizeof(SubsetState));
 
 			state->recount = true;
 			group->state = state;
 		}
-		written = dp_derive_end(run, true);
+		written = dp_derive_end(batch, true);
 	}
 	SPI_finish();
 	dp_owner_end(&self);

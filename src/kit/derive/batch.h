@@ -1,27 +1,27 @@
 /*
- * run.h
+ * batch.h
  *		Shared by the parts of the derived data engine: derive.c, trigger.c, recompute.c and
  *		write.c.
  */
-#ifndef DP_KIT_DERIVE_RUN_H
-#define DP_KIT_DERIVE_RUN_H
+#ifndef DP_KIT_DERIVE_BATCH_H
+#define DP_KIT_DERIVE_BATCH_H
 
 #include "kit/derive/derive.h"
 #include "kit/rows/write.h"
 
 /* A batch: the groups of one statement (or refresh, or build), hashed by key. */
-struct DpDerive
+struct DpDeriveBatch
 {
 	MemoryContext context;
 	DpGroup *groups; /* the last one first */
 	uint32 ngroups;
 	uint32 mask; /* of the table; its size is a power of 2 */
 	DpGroup **table;
-	DpGroup *few[16];       /* the table of most runs */
-	bool locked;            /* all its groups were locked before */
-	List *only;             /* dp_derive_repair_row(): the derivations to write */
-	Oid source;             /* the statement's table, or InvalidOid */
-	struct DpDerive *outer; /* the batch whose writes caused this one */
+	DpGroup *few[16];            /* the table of most batches */
+	bool locked;                 /* all its groups were locked before */
+	List *only;                  /* dp_derive_repair_row(): the derivations to write */
+	Oid source;                  /* the statement's table, or InvalidOid */
+	struct DpDeriveBatch *outer; /* the batch whose writes caused this one */
 	bool check; /* nothing is written: no locks, and everything is read with the query's snapshot */
 };
 
@@ -66,4 +66,4 @@ extern void dp_derive_late(Oid target, List *keys);
  */
 extern void dp_derive_take_over(Oid target, List *with_user_data);
 
-#endif /* DP_KIT_DERIVE_RUN_H */
+#endif /* DP_KIT_DERIVE_BATCH_H */
