@@ -416,7 +416,7 @@ partition_joined(Oid relid, bool attached)
 	call_with("_pattern_join_partition", relid, InvalidOid);
 	if (attached)
 		patterns_partition(linitial_oid(ancestors), relid, true);
-	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
+	if (attached && dp_source_decls(llast_oid(ancestors)) != NIL)
 		dp_changed_partition(llast_oid(ancestors), relid, true, false);
 	if (attached)
 		call_with("_pattern_notice_partition", relid, InvalidOid);
@@ -436,7 +436,7 @@ partition_left(Oid table, Oid partition, bool concurrent)
 		return;
 	call_with("_pattern_leave_partition", partition, InvalidOid);
 	patterns_partition(table, partition, false);
-	if (dp_feeds(table) != NIL)
+	if (dp_source_decls(table) != NIL)
 		dp_changed_partition(table, partition, false, concurrent);
 }
 

@@ -101,7 +101,7 @@ static TimeoutId search_again = MAX_TIMEOUTS; /* registered at first use */
 static int search_after;                      /* milliseconds to the next check */
 static int search_longest;
 
-static bool wait_told(void (*wait)(void *arg), void *arg, bool must);
+static bool wait_checked(void (*wait)(void *arg), void *arg, bool must);
 static void search_alert(void);
 static Relation notes_open(LOCKMODE mode);
 static Oid notes_index(Relation rel);
@@ -159,7 +159,7 @@ wait_holder(void *arg)
  * after it.
  */
 static bool
-wait_told(void (*wait)(void *arg), void *arg, bool must)
+wait_checked(void (*wait)(void *arg), void *arg, bool must)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	int timeout = DeadlockTimeout;
@@ -219,7 +219,7 @@ dp_note_lock(const LOCKTAG *tag, LOCKMODE mode)
 
 	if (LockAcquire(tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL)
 		return true;
-	return !nowait && wait_told(wait_lock, &wanted, false);
+	return !nowait && wait_checked(wait_lock, &wanted, false);
 }
 
 bool
@@ -227,7 +227,7 @@ dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must)
 {
 	HolderAwaited awaited = { xid, rel, tid };
 
-	return wait_told(wait_holder, &awaited, must);
+	return wait_checked(wait_holder, &awaited, must);
 }
 
 bool

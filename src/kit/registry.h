@@ -12,7 +12,7 @@
 #include "kit/key.h"
 
 struct DpChanges;
-struct DpCompanion;
+struct DpDeriveHooks;
 struct DpDeriveMethods;
 struct DpHierarchy;
 struct DpOption;
@@ -108,7 +108,7 @@ typedef struct DpPattern
 	const struct DpDeriveMethods *derive;
 
 	/* Runs together with derived data: derive/derive.h. */
-	const struct DpCompanion *companion;
+	const struct DpDeriveHooks *hooks;
 
 	/*
 	 * A trigger of the extension was created on a table, or the table was altered: records its

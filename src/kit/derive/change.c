@@ -68,7 +68,7 @@ struct DpChanges
 	Oid table;
 	bool wholly;
 	bool emptied;
-	int told_before;         /* while handled: the number of outer changes being handled */
+	int outer;               /* while handled: the number of outer changes being handled */
 	MemoryContext collected; /* to be deleted in the end, or NULL */
 	Event events[EVENTS];
 	int event; /* being read */
@@ -79,7 +79,7 @@ struct DpChanges
 	/* instead: all rows of a partition */
 	Relation partition;
 	bool attached;
-	bool doubtful;
+	bool recompute;
 	TableScanDesc scan;
 	Snapshot snapshot;
 
@@ -93,24 +93,24 @@ struct DpChanges
 };
 
 /* Changes that are passed to handlers */
-typedef struct Telling
+typedef struct Handling
 {
 	DpState state;
 	Oid table;
-} Telling;
+} Handling;
 
 /* The declarations that use a source */
-typedef struct FeedsEntry
+typedef struct SourceDeclsEntry
 {
 	Oid relid; /* hash key */
 	uint64 generation;
 	MemoryContext context;
-	List *feeds;
-} FeedsEntry;
+	List *decls;
+} SourceDeclsEntry;
 
-static DpStates notes;    /* of Note */
-static DpStates tellings; /* of Telling, the innermost last */
-static HTAB *feeds_table = NULL;
+static DpStates notes;     /* of Note */
+static DpStates handlings; /* of Handling, the innermost last */
+static HTAB *source_decls_table = NULL;
 
 static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
@@ -123,8 +123,8 @@ static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer,
 						TupleTableSlot *slot);
 static Oid topmost(Oid relid);
 static struct varlena *row_document(TupleTableSlot *row);
-static List *feeds_read(Oid relid);
-static void feeds_of(Oid source, List **feeds);
+static List *source_decls_read(Oid relid);
+static void source_decls_of(Oid source, List **decls);
 static DpDecl *decl_of_link(Oid relid, const char *link_id);
 static void changes_end(DpChanges *changes);
 
@@ -324,9 +324,9 @@ dp_changes_inside(const DpChanges *changes)
 {
 	int i;
 
-	for (i = 0; i < changes->told_before; i++)
+	for (i = 0; i < changes->outer; i++)
 	{
-		if (((Telling *) list_nth(tellings.list, i))->table == changes->table)
+		if (((Handling *) list_nth(handlings.list, i))->table == changes->table)
 			return true;
 	}
 	return dp_changes_pending(changes->table);
@@ -370,42 +370,42 @@ dp_source_document(TupleTableSlot *row, const char *column)
 }
 
 List *
-dp_feeds(Oid relid)
+dp_source_decls(Oid relid)
 {
 	uint64 now = dp_schema_generation();
-	FeedsEntry *entry;
+	SourceDeclsEntry *entry;
 	MemoryContext context;
 	MemoryContext old;
-	List *feeds;
+	List *decls;
 	bool found;
 
-	if (feeds_table == NULL)
+	if (source_decls_table == NULL)
 	{
 		HASHCTL ctl;
 
 		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(FeedsEntry);
+		ctl.entrysize = sizeof(SourceDeclsEntry);
 		ctl.hcxt = CacheMemoryContext;
-		feeds_table =
-			hash_create("docpatterns feeds", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		source_decls_table = hash_create("docpatterns source declarations", 32, &ctl,
+										 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	entry = hash_search(feeds_table, &relid, HASH_FIND, NULL);
+	entry = hash_search(source_decls_table, &relid, HASH_FIND, NULL);
 	if (entry != NULL && entry->generation == now)
-		return entry->feeds;
+		return entry->decls;
 
-	context =
-		AllocSetContextCreate(CurrentMemoryContext, "docpatterns feeds", ALLOCSET_SMALL_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns source declarations",
+									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
-	feeds = feeds_read(relid);
+	decls = source_decls_read(relid);
 	MemoryContextSwitchTo(old);
-	entry = hash_search(feeds_table, &relid, HASH_ENTER, &found);
+	entry = hash_search(source_decls_table, &relid, HASH_ENTER, &found);
 	if (found)
 		dp_bury(entry->context);
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
-	entry->feeds = feeds;
+	entry->decls = decls;
 	entry->generation = now;
-	return feeds;
+	return decls;
 }
 
 void
@@ -420,7 +420,7 @@ dp_changed_wholly(Oid relid, bool emptied)
 }
 
 void
-dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
+dp_changed_partition(Oid table, Oid partition, bool attached, bool recompute)
 {
 	DpChanges *changes;
 
@@ -429,12 +429,12 @@ dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 		ListCell *lc;
 
 		foreach(lc, find_inheritance_children(partition, AccessShareLock))
-			dp_changed_partition(table, lfirst_oid(lc), attached, doubtful);
+			dp_changed_partition(table, lfirst_oid(lc), attached, recompute);
 		return;
 	}
 	changes = changes_make(partition, topmost(table));
 	changes->attached = attached;
-	changes->doubtful = doubtful;
+	changes->recompute = recompute;
 	changes->partition = table_open(partition, AccessShareLock);
 	if (changes->partition->rd_rel->relkind != RELKIND_RELATION)
 	{
@@ -447,21 +447,21 @@ dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 }
 
 bool
-dp_changes_doubtful(const DpChanges *changes)
+dp_changes_recompute(const DpChanges *changes)
 {
-	return changes->doubtful;
+	return changes->recompute;
 }
 
 static void
 changes_handle(DpChanges *changes)
 {
 	Relation partition = changes->partition;
-	Telling *telling;
+	Handling *handling;
 
 	CommandCounterIncrement();
-	changes->told_before = list_length(tellings.list);
-	telling = dp_state_begin(&tellings, sizeof(Telling));
-	telling->table = changes->table;
+	changes->outer = list_length(handlings.list);
+	handling = dp_state_begin(&handlings, sizeof(Handling));
+	handling->table = changes->table;
 	dp_derive_changes(changes);
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 	{
@@ -470,7 +470,7 @@ changes_handle(DpChanges *changes)
 		dp_changes_rewind(changes);
 		(*p)->changes(changes);
 	}
-	dp_state_end(&tellings, telling);
+	dp_state_end(&handlings, handling);
 	changes_end(changes);
 	if (partition != NULL)
 		table_close(partition, NoLock);
@@ -633,19 +633,19 @@ row_document(TupleTableSlot *row)
 
 /* The declarations that use a table or its ancestors, in the current context. */
 static List *
-feeds_read(Oid relid)
+source_decls_read(Oid relid)
 {
-	List *feeds = NIL;
+	List *decls = NIL;
 
-	feeds_of(relid, &feeds);
+	source_decls_of(relid, &decls);
 	while (get_rel_relispartition(relid))
-		feeds_of(relid = get_partition_parent(relid, true), &feeds);
-	return feeds;
+		source_decls_of(relid = get_partition_parent(relid, true), &decls);
+	return decls;
 }
 
 /* Those of one table, except a partition whose triggers come from its parent. */
 static void
-feeds_of(Oid source, List **feeds)
+source_decls_of(Oid source, List **decls)
 {
 	Relation rel = table_open(source, AccessShareLock);
 	List *link_ids = NIL;
@@ -657,7 +657,7 @@ feeds_of(Oid source, List **feeds)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		DpFeed *feed;
+		DpSourceDecl *used;
 		DpDecl *decl;
 		Oid main;
 		bool known = false;
@@ -678,27 +678,27 @@ feeds_of(Oid source, List **feeds)
 		decl = OidIsValid(main) ? decl_of_link(main, trigger->tgargs[1]) : NULL;
 		if (decl == NULL)
 			continue;
-		feed = palloc0(sizeof(DpFeed));
-		feed->decl = decl;
-		feed->link_id = pstrdup(trigger->tgargs[1]);
-		feed->source = source;
-		*feeds = lappend(*feeds, feed);
+		used = palloc0(sizeof(DpSourceDecl));
+		used->decl = decl;
+		used->link_id = pstrdup(trigger->tgargs[1]);
+		used->source = source;
+		*decls = lappend(*decls, used);
 	}
 	table_close(rel, NoLock);
 
 	foreach(lc, dp_decls(source))
 	{
 		DpDecl *decl = lfirst(lc);
-		DpFeed *feed;
+		DpSourceDecl *used;
 
 		/* that of an ancestor is found there */
 		if (decl->target != source)
 			continue;
-		feed = palloc0(sizeof(DpFeed));
-		feed->decl = decl;
-		feed->is_main = true;
-		feed->source = source;
-		*feeds = lappend(*feeds, feed);
+		used = palloc0(sizeof(DpSourceDecl));
+		used->decl = decl;
+		used->is_main = true;
+		used->source = source;
+		*decls = lappend(*decls, used);
 	}
 }
 

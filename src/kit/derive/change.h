@@ -68,7 +68,7 @@ extern bool dp_changes_wholly(const DpChanges *changes);
 extern bool dp_changes_emptied(const DpChanges *changes);
 
 /* True if groups of these changes must be recomputed (dp_changed_partition()). */
-extern bool dp_changes_doubtful(const DpChanges *changes);
+extern bool dp_changes_recompute(const DpChanges *changes);
 
 /* Returns the changes one after another; dp_changes_rewind() starts again. */
 extern bool dp_changes_next(DpChanges *changes, DpChange *change);
@@ -99,23 +99,23 @@ extern struct varlena *dp_source_document(TupleTableSlot *row, const char *colum
  * A source as declarations use it: those whose side triggers it (or, for a partition, its ancestor)
  * has, and its own.  Cached; lives at least until the transaction ends, as the declarations do.
  */
-typedef struct DpFeed
+typedef struct DpSourceDecl
 {
 	DpDecl *decl;
 	bool is_main;        /* the source has the main trigger; else a side trigger */
 	const char *link_id; /* of the side triggers; NULL for the main one */
 	Oid source;          /* the table that was declared as the source */
-} DpFeed;
+} DpSourceDecl;
 
-extern List *dp_feeds(Oid relid);
+extern List *dp_source_decls(Oid relid);
 
 /* Recomputes everything derived from the table; emptied: it has no rows now. */
 extern void dp_changed_wholly(Oid relid, bool emptied);
 
 /*
- * All rows of a partition were added to or removed from its ancestor, the table.  doubtful: the
+ * All rows of a partition were added to or removed from its ancestor, the table.  recompute: the
  * table was read without them before they were removed.
  */
-extern void dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful);
+extern void dp_changed_partition(Oid table, Oid partition, bool attached, bool recompute);
 
 #endif /* DP_KIT_DERIVE_CHANGE_H */

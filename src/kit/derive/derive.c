@@ -33,14 +33,14 @@ dp_derivations_of_source(Oid relid)
 	List *list = NIL;
 	ListCell *lc;
 
-	foreach(lc, dp_feeds(relid))
+	foreach(lc, dp_source_decls(relid))
 	{
-		DpFeed *feed = lfirst(lc);
-		const DpDeriveMethods *m = feed->decl->methods->derive;
+		DpSourceDecl *used = lfirst(lc);
+		const DpDeriveMethods *m = used->decl->methods->derive;
 
-		if (m != NULL && m->main_on_source == feed->is_main)
+		if (m != NULL && m->main_on_source == used->is_main)
 		{
-			DpDerivation *d = dp_derivation(feed->decl);
+			DpDerivation *d = dp_derivation(used->decl);
 
 			if (m->main_on_source && !OidIsValid(d->target) && d->link_id != NULL)
 				dp_link_require_owner(d->link_id, false, d->source);

@@ -327,18 +327,18 @@ extern void dp_derive_reading(DpGroup *group);
  * A row that must be locked in the same order as target rows, because rows of the statement refer
  * to it.
  */
-typedef struct DpWish
+typedef struct DpReferencedRow
 {
 	Oid table;
 	DpDecl *decl;            /* has the table's key */
 	struct DpLookup *lookup; /* finds rows by it */
 	DpValue id;
 	LockTupleMode mode;
-	void *arg; /* the companion's */
-} DpWish;
+	void *arg; /* the pattern's */
+} DpReferencedRow;
 
-/* A pattern that runs in the same statements as derived data: DpPattern.companion. */
-typedef struct DpCompanion
+/* Functions of a pattern that runs in the same statements as derived data: DpPattern.hooks. */
+typedef struct DpDeriveHooks
 {
 	/* Called before and after derived data are written. */
 	void (*before)(Oid source);
@@ -348,13 +348,13 @@ typedef struct DpCompanion
 	 * The rows in target tables that references of the statement name: by table and id, each once,
 	 * in the current context; sets *n to their number.
 	 */
-	DpWish *(*wishes)(Oid source, int *n);
+	DpReferencedRow *(*referenced_rows)(Oid source, int *n);
 
-	/* Locks the row of a wish; may leave it unlocked, which shows when it is read. */
-	void (*lock)(const DpWish *wish);
-} DpCompanion;
+	/* Locks such a row; may leave it unlocked, which shows when it is read. */
+	void (*lock)(const DpReferencedRow *row);
+} DpDeriveHooks;
 
-/* The registered companion; its functions do nothing if it has no work. */
-extern const DpCompanion *dp_companion(void);
+/* The registered hooks; they do nothing if there is no work. */
+extern const DpDeriveHooks *dp_derive_hooks(void);
 
 #endif /* DP_KIT_DERIVE_DERIVE_H */

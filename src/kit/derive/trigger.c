@@ -114,14 +114,14 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 
 /* ---------------------------------------------------------------- sources */
 
-const DpCompanion *
-dp_companion(void)
+const DpDeriveHooks *
+dp_derive_hooks(void)
 {
 	const DpPattern *const *p = dp_patterns;
 
-	while ((*p)->companion == NULL)
+	while ((*p)->hooks == NULL)
 		p++;
-	return (*p)->companion;
+	return (*p)->hooks;
 }
 
 /*
@@ -131,12 +131,12 @@ dp_companion(void)
 void
 dp_derive_changes(DpChanges *changes)
 {
-	const DpCompanion *companion = dp_companion();
+	const DpDeriveHooks *hooks = dp_derive_hooks();
 	Oid source = dp_changes_table(changes);
 
-	companion->before(source);
+	hooks->before(source);
 	changes_derive(changes);
-	companion->after(source);
+	hooks->after(source);
 }
 
 /* Takes the statement's rows into a batch, and writes it. */
@@ -180,7 +180,7 @@ changes_derive(DpChanges *changes)
 	}
 	if (read_groups.list != NIL)
 		derive_mark_read(batch, source);
-	if (dp_changes_doubtful(changes))
+	if (dp_changes_recompute(changes))
 	{
 		for (DpGroup *group = batch->groups; group != NULL; group = group->next)
 			group->recompute = true;

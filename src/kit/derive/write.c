@@ -50,8 +50,8 @@ typedef struct Target
 	KeyOrder order;
 	bool ordered; /* order is filled in */
 	bool forced;
-	DpKey sought;   /* the key searched for */
-	DpWish *wanted; /* rows to lock because the statement's rows refer to them */
+	DpKey sought;            /* the key searched for */
+	DpReferencedRow *wanted; /* rows to lock because the statement's rows refer to them */
 	int nwanted;
 	DpDeriveBatch *made; /* groups of other derivations in created rows, or NULL */
 } Target;
@@ -72,7 +72,7 @@ static DpDeriveBatch *writing = NULL;
 
 static void cycle_raise(DpDeriveBatch *batch);
 static int64 batch_write(DpDeriveBatch *batch, bool forced);
-static int64 target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpWish *wanted,
+static int64 target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpReferencedRow *wanted,
 						  int nwanted, bool forced);
 static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
@@ -186,7 +186,7 @@ batch_write(DpDeriveBatch *batch, bool forced)
 	DpGroup *group;
 	int n = 0;
 	int locked = 0;
-	DpWish *wanted = NULL;
+	DpReferencedRow *wanted = NULL;
 	int nwanted = 0;
 	int i;
 	int w;
@@ -249,7 +249,7 @@ batch_write(DpDeriveBatch *batch, bool forced)
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), target_compare);
 	if (n > 0 && OidIsValid(batch->source))
-		wanted = dp_companion()->wishes(batch->source, &nwanted);
+		wanted = dp_derive_hooks()->referenced_rows(batch->source, &nwanted);
 	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
 	{
 		int first = i;
@@ -341,7 +341,7 @@ run_gather(DpDeriveBatch *batch)
 
 /* Writes the rows of one target, and locks the rows wanted there.  Either may be empty. */
 static int64
-target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpWish *wanted, int nwanted,
+target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpReferencedRow *wanted, int nwanted,
 			 bool forced)
 {
 	DpDerivation *d;
@@ -352,7 +352,7 @@ target_write(DpDeriveBatch *batch, DpGroup **groups, int n, DpWish *wanted, int 
 	if (n == 0)
 	{
 		for (i = 0; i < nwanted; i++)
-			dp_companion()->lock(&wanted[i]);
+			dp_derive_hooks()->lock(&wanted[i]);
 		return 0;
 	}
 	d = groups[0]->derivation;
@@ -479,14 +479,14 @@ target_many(Target *t, DpGroup **groups, int n)
 	if (nlost > 0)
 	{
 		dp_derive_lock_groups(lost, nlost, NoLock);
-		dp_writer_look_again(t->w);
+		dp_writer_refresh_keep_refs(t->w);
 		for (i = 0; i < nlost; i++)
 			group_rows(t, lost[i], &rows);
 	}
 	others_lock(t, groups, n);
 	for (i = 0; i < t->nwanted; i++)
 	{
-		DpWish *wanted = &t->wanted[i];
+		DpReferencedRow *wanted = &t->wanted[i];
 		DpKey key;
 
 		CHECK_FOR_INTERRUPTS();
@@ -978,7 +978,7 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 	}
 	for (i = 0; i < n; i++)
 	{
-		if (result == DP_LOCK_GONE)
+		if (result == DP_LOCK_DELETED)
 			groups[i]->retry = true;
 		else if (result == DP_LOCK_CHANGED && !groups[i]->retry)
 		{

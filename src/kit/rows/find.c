@@ -192,7 +192,7 @@ dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
 	if (!table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
 		return false;
 	current_set(w, leaf);
-	w->doubtful = ref->epoch != w->epoch || (w->stale && w->kept == NULL);
+	w->tid_uncertain = ref->epoch != w->epoch || (w->outdated && w->kept == NULL);
 	return true;
 }
 
@@ -201,7 +201,7 @@ dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
 {
 	if (!dp_writer_fetch(w, ref))
 		return false;
-	w->doubtful = false;
+	w->tid_uncertain = false;
 	return true;
 }
 
@@ -225,7 +225,7 @@ writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	DpWriteLeaf *leaf = w->current;
 	const ItemPointerData seen = leaf->found->tts_tid;
 	ItemPointerData tid = seen;
-	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
+	DpLockResult result = w->tid_uncertain ? DP_LOCK_CHANGED : DP_LOCK_OK;
 	bool leave = w->leave && wait == LockWaitBlock && leaf->rel->rd_rel->relam == HEAP_TABLE_AM_OID;
 	Queued queued = { .mode = NoLock };
 	TM_FailureData failure;
@@ -256,7 +256,7 @@ again:
 								  GetCurrentCommandId(false), mode, wait,
 								  flags | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		result = DP_LOCK_CHANGED;
-		w->stale = true;
+		w->outdated = true;
 	}
 	if (locked != TM_WouldBlock)
 		queue_leave(&queued);
@@ -264,7 +264,7 @@ again:
 	{
 		case TM_Ok:
 			w->locked = true;
-			w->doubtful = false;
+			w->tid_uncertain = false;
 			return result;
 		case TM_WouldBlock:
 			if (!leave)
@@ -278,9 +278,9 @@ again:
 			queue_leave(&queued);
 			if (table_tuple_fetch_row_version(leaf->rel, &tid, SnapshotAny, leaf->found))
 				return DP_LOCK_DEADLOCK;
-			w->stale = true;
+			w->outdated = true;
 			dp_write_clear(w);
-			return DP_LOCK_GONE;
+			return DP_LOCK_DELETED;
 		case TM_SelfModified:
 			/* by this command, whose writes are not visible yet */
 			CommandCounterIncrement();
@@ -289,9 +289,9 @@ again:
 			/* or by an earlier one that the snapshot does not show either; or its TID was reused */
 		case TM_Updated:
 		case TM_Deleted:
-			w->stale = true;
+			w->outdated = true;
 			dp_write_clear(w);
-			return DP_LOCK_GONE;
+			return DP_LOCK_DELETED;
 		default:
 			elog(ERROR, "table_tuple_lock returned %d", (int) locked);
 	}
@@ -448,7 +448,7 @@ dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 													  key->sk_argument)))
 		{
 			dp_write_clear(w);
-			return DP_LOCK_GONE;
+			return DP_LOCK_DELETED;
 		}
 	}
 	return result;
@@ -510,7 +510,7 @@ dp_writer_key(DpWriter *w, DpKey *key)
 Snapshot
 dp_write_snapshot(DpWriter *w)
 {
-	if (w->snapshot == NULL || (w->stale && w->scan == NULL))
+	if (w->snapshot == NULL || (w->outdated && w->scan == NULL))
 	{
 		if (w->snapshot != NULL)
 			UnregisterSnapshot(w->snapshot);
@@ -518,7 +518,7 @@ dp_write_snapshot(DpWriter *w)
 		w->estate->es_snapshot = w->snapshot;
 		if (w->kept == NULL)
 			w->epoch++;
-		w->stale = false;
+		w->outdated = false;
 	}
 	return w->snapshot;
 }
@@ -576,7 +576,7 @@ dp_write_clear(DpWriter *w)
 		w->doc = NULL;
 	}
 	w->locked = false;
-	w->doubtful = false;
+	w->tid_uncertain = false;
 }
 
 /* Makes the row in the table's slot current. */

@@ -58,12 +58,12 @@ struct DpWriter
 	List *leaf_oids;   /* of a partitioned table, NIL until needed */
 	List *leaves;      /* of DpWriteLeaf, the open ones */
 	Snapshot snapshot;
-	Snapshot kept;  /* an earlier one that keeps TIDs from being reused; or NULL */
-	uint32 epoch;   /* of the snapshot, or of the kept one and all later ones */
-	bool fresh;     /* see dp_writer_fresh() */
-	int fresh_rows; /* such rows since the last search */
-	bool leave;     /* see dp_writer_leave() */
-	bool stale;     /* the snapshot lacks rows that are known to exist */
+	Snapshot kept; /* an earlier one that keeps TIDs from being reused; or NULL */
+	uint32 epoch;  /* of the snapshot, or of the kept one and all later ones */
+	bool inserted; /* see dp_writer_inserted() */
+	int new_rows;  /* such rows since the last search */
+	bool leave;    /* see dp_writer_leave() */
+	bool outdated; /* the snapshot lacks rows that are known to exist */
 	EPQState epq;
 	bool epq_ready;
 	int64 rows;
@@ -89,7 +89,7 @@ struct DpWriter
 	/* the current row, in current->found */
 	DpWriteLeaf *current;
 	bool locked;
-	bool doubtful; /* its TID may have been reused by another row */
+	bool tid_uncertain; /* its TID may have been reused by another row */
 	struct varlena *doc;
 
 	/* new rows: defaults, and slots for many rows */

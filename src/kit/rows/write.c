@@ -38,7 +38,7 @@
 #include "kit/sql/text.h"
 
 /* After so many consecutive new rows, index entries are batched */
-#define FRESH_ROWS 64
+#define NEW_ROWS 64
 
 /* New rows that are inserted into a table at once */
 #define MANY_ROWS 128
@@ -163,7 +163,7 @@ dp_writer_refresh(DpWriter *w)
 {
 	dp_write_entries(w);
 	CommandCounterIncrement();
-	w->stale = true;
+	w->outdated = true;
 }
 
 void
@@ -174,17 +174,17 @@ dp_writer_keep(DpWriter *w)
 }
 
 void
-dp_writer_look_again(DpWriter *w)
+dp_writer_refresh_keep_refs(DpWriter *w)
 {
 	dp_writer_keep(w);
 	dp_writer_refresh(w);
 }
 
 void
-dp_writer_fresh(DpWriter *w, bool fresh)
+dp_writer_inserted(DpWriter *w, bool inserted)
 {
-	w->fresh = fresh;
-	if (!fresh)
+	w->inserted = inserted;
+	if (!inserted)
 		dp_write_entries(w);
 }
 
@@ -461,7 +461,7 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 		dp_write_noted(w);
 	if (leaf->facts->collection && doc != NULL && !same_id(dp_writer_document(w), doc))
 		before = true;
-	if (!w->locked && (before || w->doubtful || IsolationUsesXactSnapshot()) &&
+	if (!w->locked && (before || w->tid_uncertain || IsolationUsesXactSnapshot()) &&
 		(locked = lock_for_update(w, slot)) != DP_LOCK_OK)
 		return locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 	if (before)
@@ -495,9 +495,9 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	if (dp_update_needs_indexes(indexes))
 	{
 		leaf_indexes(w, leaf);
-		if (!w->fresh || !dp_update_needs_all_indexes(indexes))
+		if (!w->inserted || !dp_update_needs_all_indexes(indexes))
 			recheck = dp_update_index_tuples(leaf->info, slot, w->estate, indexes);
-		else if (w->fresh_rows++ < FRESH_ROWS || before || doc == NULL || !leaf_batches(leaf))
+		else if (w->new_rows++ < NEW_ROWS || before || doc == NULL || !leaf_batches(leaf))
 			recheck = dp_insert_index_tuples(leaf->info, slot, w->estate);
 		else
 		{
@@ -538,7 +538,7 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 	DpLockResult locked;
 
 	dp_writer_may_write(w);
-	if (!w->locked && (before || w->doubtful || w->leave || IsolationUsesXactSnapshot()) &&
+	if (!w->locked && (before || w->tid_uncertain || w->leave || IsolationUsesXactSnapshot()) &&
 		(locked = dp_writer_lock(w, LockTupleExclusive)) != DP_LOCK_OK)
 		return locked == DP_LOCK_DEADLOCK ? DP_WRITE_DEADLOCK : DP_WRITE_CHANGED;
 	if (before)
@@ -721,7 +721,7 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 	}
 	PG_END_TRY();
 	w->rows++;
-	w->stale = true;
+	w->outdated = true;
 }
 
 /* Prepares the defaults of columns other than the document. */
@@ -906,9 +906,9 @@ dp_write_entries(DpWriter *w)
 {
 	ListCell *lc;
 
-	if (w->fresh_rows == 0)
+	if (w->new_rows == 0)
 		return;
-	w->fresh_rows = 0;
+	w->new_rows = 0;
 	foreach(lc, w->leaves)
 	{
 		DpWriteLeaf *leaf = lfirst(lc);
@@ -928,7 +928,7 @@ write_failed(DpWriter *w, TM_Result result)
 		write_lost(w);
 	if (result == TM_SelfModified)
 		CommandCounterIncrement();
-	w->stale = true;
+	w->outdated = true;
 	return DP_WRITE_CHANGED;
 }
 

@@ -10,7 +10,7 @@
  *
  *		w = dp_writer_open(relid, "doc", 0, NULL);
  *		if (dp_writer_find(w, lookup, values) &&
- *			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_GONE)
+ *			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_DELETED)
  *			dp_writer_update(w, change(dp_writer_document(w)));
  *		dp_writer_close(w);
  *
@@ -107,13 +107,13 @@ extern void dp_writer_refresh(DpWriter *w);
 extern void dp_writer_keep(DpWriter *w);
 
 /* dp_writer_refresh() for a writer whose DpRowRefs must stay valid. */
-extern void dp_writer_look_again(DpWriter *w);
+extern void dp_writer_refresh_keep_refs(DpWriter *w);
 
 /*
- * Set fresh while updating rows that this statement inserted: their old index entries cannot be
+ * Set while updating rows that this statement inserted: their old index entries cannot be
  * deleted yet, so indexes need not try.
  */
-extern void dp_writer_fresh(DpWriter *w, bool fresh);
+extern void dp_writer_inserted(DpWriter *w, bool inserted);
 
 extern Relation dp_writer_relation(DpWriter *w);
 
@@ -165,7 +165,7 @@ typedef enum DpLockResult
 {
 	DP_LOCK_OK,      /* locked and unchanged */
 	DP_LOCK_CHANGED, /* locked, but changed since it was read: look at it again */
-	DP_LOCK_GONE,    /* deleted, or moved to another partition: search it again */
+	DP_LOCK_DELETED, /* deleted, or moved to another partition: search it again */
 	DP_LOCK_SKIPPED, /* locked by another transaction (only with LockWaitSkip) */
 	DP_LOCK_DEADLOCK /* waiting would deadlock (only after dp_writer_leave()); it is still current
 					  */
@@ -175,7 +175,7 @@ extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
 
 /*
  * Does the same for the row that dp_writer_find() found last, by columns and not by expressions: if
- * it no longer has these values, the result is DP_LOCK_GONE.
+ * it no longer has these values, the result is DP_LOCK_DELETED.
  */
 extern DpLockResult dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
 

@@ -215,7 +215,7 @@ write_latest(DpApproximation *a, const DpKey *key, const DpValue *amount)
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock) == DP_LOCK_GONE)
+		if (dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock) == DP_LOCK_DELETED)
 			continue;
 		doc = dp_writer_document(w);
 		if (doc == NULL)

@@ -174,7 +174,7 @@ attribute_repair_row(DpDecl *decl, const DpKey *key)
 		struct varlena *packed;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 			continue;
 		doc = dp_writer_document(w);
 		packed = doc == NULL ? NULL : dp_attribute_convert(a->form, doc);

@@ -42,16 +42,16 @@ dp_fanout_follows_changed(DpChanges *changes)
 	DpDeriveBatch *batch;
 	ListCell *lc;
 
-	foreach(lc, dp_feeds(dp_changes_table(changes)))
+	foreach(lc, dp_source_decls(dp_changes_table(changes)))
 	{
-		DpFeed *feed = lfirst(lc);
+		DpSourceDecl *used = lfirst(lc);
 		DpFanout *f;
 
-		if (feed->is_main || strcmp(feed->decl->pattern, "fanout") != 0 ||
-			!dp_decl_maintained(feed->decl))
+		if (used->is_main || strcmp(used->decl->pattern, "fanout") != 0 ||
+			!dp_decl_maintained(used->decl))
 			continue;
-		f = dp_fanout(feed->decl);
-		if (f->follow_link_id != NULL && strcmp(f->follow_link_id, feed->link_id) == 0 &&
+		f = dp_fanout(used->decl);
+		if (f->follow_link_id != NULL && strcmp(f->follow_link_id, used->link_id) == 0 &&
 			OidIsValid(f->derivation->target) && f->followers != NULL)
 		{
 			fanouts = lappend(fanouts, f);

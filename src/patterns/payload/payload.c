@@ -276,7 +276,7 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 			continue;
 		doc = dp_writer_document(w);
 		if (doc != NULL)

@@ -817,7 +817,7 @@ dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTupleMode mode,
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_writer_lock_found(w, mode, LockWaitBlock) == DP_LOCK_GONE)
+		if (dp_writer_lock_found(w, mode, LockWaitBlock) == DP_LOCK_DELETED)
 			continue;
 		doc = dp_writer_document(w);
 		if (doc != NULL)

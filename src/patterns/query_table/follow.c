@@ -131,14 +131,14 @@ dp_query_table_changed(DpChanges *changes)
 	bool inside;
 	ListCell *lc;
 
-	foreach(lc, dp_feeds(source))
+	foreach(lc, dp_source_decls(source))
 	{
-		DpFeed *feed = lfirst(lc);
+		DpSourceDecl *used = lfirst(lc);
 
-		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 &&
-			dp_decl_maintained(feed->decl))
+		if (used->is_main && strcmp(used->decl->pattern, "query_table") == 0 &&
+			dp_decl_maintained(used->decl))
 		{
-			DpQueryTable *q = dp_query_table(feed->decl);
+			DpQueryTable *q = dp_query_table(used->decl);
 
 			/* it is missing in the midst of a restore only */
 			if (OidIsValid(q->table))

@@ -56,10 +56,10 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-static const DpCompanion companion = { .before = dp_ref_before_derived,
-									   .after = dp_ref_after_derived,
-									   .wishes = dp_ref_wishes,
-									   .lock = dp_ref_wish_lock };
+static const DpDeriveHooks hooks = { .before = dp_ref_before_derived,
+									 .after = dp_ref_after_derived,
+									 .referenced_rows = dp_ref_referenced_rows,
+									 .lock = dp_ref_lock_referenced };
 
 DP_DEFINE_PATTERN(reference) = {
 	.name = "reference",
@@ -68,7 +68,7 @@ DP_DEFINE_PATTERN(reference) = {
 	.options = options,
 	.repair_row = reference_repair_row,
 	.process_note = reference_process_note,
-	.companion = &companion
+	.hooks = &hooks
 };
 
 /*

@@ -16,7 +16,7 @@
 #include "kit/locks.h"
 #include "patterns/reference/collect.h"
 
-static DpWish *wanted_sources(Oid target, Oid source, int *n);
+static DpReferencedRow *wanted_sources(Oid target, Oid source, int *n);
 static int wanted_compare(const void *a, const void *b);
 
 /* So many locks of one declaration there are at most */
@@ -83,13 +83,13 @@ dp_ref_locked_later(DpReference *ref)
 
 /*
  * The sources that new references of the statement name, in order: each once,
- * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wishes() is
- * for.
+ * with its strongest lock.  source: those of one table; InvalidOid: all that
+ * dp_ref_referenced_rows() is for.
  */
-static DpWish *
+static DpReferencedRow *
 wanted_sources(Oid target, Oid source, int *n)
 {
-	DpWish *wanted = NULL;
+	DpReferencedRow *wanted = NULL;
 	int cap = 0;
 	int kept = 0;
 	int i;
@@ -113,19 +113,20 @@ wanted_sources(Oid target, Oid source, int *n)
 			if (*n == cap)
 			{
 				cap = cap == 0 ? 8 : cap * 2;
-				wanted = wanted == NULL ? palloc(sizeof(DpWish) * cap)
-										: repalloc_huge(wanted, sizeof(DpWish) * cap);
+				wanted = wanted == NULL ? palloc(sizeof(DpReferencedRow) * cap)
+										: repalloc_huge(wanted, sizeof(DpReferencedRow) * cap);
 			}
-			wanted[(*n)++] = (DpWish){ .table = ref->source->relid,
-									   .decl = ref->source,
-									   .lookup = ref->source_key,
-									   .id = c->run->ids[i]->id,
-									   .mode = ref->nlive > 0 ? LockTupleShare : LockTupleKeyShare,
-									   .arg = ref };
+			wanted[(*n)++] =
+				(DpReferencedRow){ .table = ref->source->relid,
+								   .decl = ref->source,
+								   .lookup = ref->source_key,
+								   .id = c->run->ids[i]->id,
+								   .mode = ref->nlive > 0 ? LockTupleShare : LockTupleKeyShare,
+								   .arg = ref };
 		}
 	}
 	if (*n > 1)
-		qsort(wanted, *n, sizeof(DpWish), wanted_compare);
+		qsort(wanted, *n, sizeof(DpReferencedRow), wanted_compare);
 	for (i = 0; i < *n; i++)
 	{
 		if (kept == 0 || wanted[kept - 1].table != wanted[i].table ||
@@ -140,8 +141,8 @@ wanted_sources(Oid target, Oid source, int *n)
 static int
 wanted_compare(const void *a, const void *b)
 {
-	const DpWish *left = a;
-	const DpWish *right = b;
+	const DpReferencedRow *left = a;
+	const DpReferencedRow *right = b;
 	int cmp;
 
 	if (left->table != right->table)
@@ -152,20 +153,20 @@ wanted_compare(const void *a, const void *b)
 	return (left->mode != LockTupleShare) - (right->mode != LockTupleShare);
 }
 
-DpWish *
-dp_ref_wishes(Oid target, int *n)
+DpReferencedRow *
+dp_ref_referenced_rows(Oid target, int *n)
 {
 	*n = 0;
 	return dp_ref_collecting_any() ? wanted_sources(target, InvalidOid, n) : NULL;
 }
 
 void
-dp_ref_wish_lock(const DpWish *wish)
+dp_ref_lock_referenced(const DpReferencedRow *row)
 {
 	bool deadlock; /* is seen again when the source is read */
 
-	(void) dp_ref_read_or_leave(wish->arg, &wish->id,
-								wish->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+	(void) dp_ref_read_or_leave(row->arg, &row->id,
+								row->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY,
 								&deadlock);
 }
 
@@ -185,14 +186,14 @@ dp_ref_lock_together(DpReference *ref)
 	if (declarations > 1)
 	{
 		int n;
-		DpWish *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
+		DpReferencedRow *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
 		int i;
 
 		SPI_connect();
 		for (i = 0; i < n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			dp_ref_wish_lock(&wanted[i]);
+			dp_ref_lock_referenced(&wanted[i]);
 		}
 		SPI_finish();
 	}

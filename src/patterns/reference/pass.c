@@ -53,9 +53,9 @@ typedef struct Pass
 	int16 typlen[INDEX_MAX_KEYS];
 	bool typbyval[INDEX_MAX_KEYS];
 	bool abbreviates;
-	bool look_again; /* a row was not where it was found */
-	bool must;       /* the row's references go or get other ids: that is left to none */
-	bool names_new;  /* the row names a source that is there now and was not */
+	bool retry;     /* a row was not where it was found */
+	bool must;      /* the row's references go or get other ids: that is left to none */
+	bool names_new; /* the row names a source that is there now and was not */
 } Pass;
 
 /* What to do with a row */
@@ -118,7 +118,7 @@ dp_ref_pass_parts(const DpRefPart *parts, int nparts)
 	pass_begin(&p, parts, nparts);
 	do
 	{
-		p.look_again = false;
+		p.retry = false;
 		pass_find(&p);
 		for (i = 0; i < p.n; i++)
 		{
@@ -131,7 +131,7 @@ dp_ref_pass_parts(const DpRefPart *parts, int nparts)
 			writing = parts[0].ref->decl->target;
 			pass_row(&p, &p.rows[i], &written);
 		}
-	} while (p.look_again);
+	} while (p.retry);
 	writing = outer;
 	pass_end(&p);
 	return written;
@@ -355,7 +355,7 @@ pass_find_arrays(Pass *p, const DpRefPart *part)
 		if (dp_writer_fetch(p->w, &ref))
 			pass_add(p);
 		else
-			p->look_again = true;
+			p->retry = true;
 	}
 	SPI_freetuptable(SPI_tuptable);
 }
@@ -437,7 +437,7 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 			there = dp_writer_find(p->w, primary, row->key->values);
 			if (!there)
 			{
-				p->look_again = true;
+				p->retry = true;
 				return;
 			}
 		}
@@ -601,7 +601,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 						default:
 							break;
 					}
-					p->look_again = true;
+					p->retry = true;
 					return ROW_AGAIN;
 				case DP_REF_CASCADE:
 					if (site->element == NULL)

@@ -71,7 +71,8 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 		return dp_trigger_pass(fcinfo);
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
-	/* sources that are locked together with data derived from the rows: see dp_ref_wishes() */
+	/* sources that are locked together with data derived from the rows: see
+	 * dp_ref_referenced_rows() */
 	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) &&
 		dp_ref_locked_later(dp_reference(decl)))
 		return PointerGetDatum(NULL);
@@ -508,7 +509,7 @@ reference_after(DpReference *ref)
 
 /*
  * Processes all ids that a statement collected for the table, or only those that do not wait for
- * dp_ref_wishes().
+ * dp_ref_referenced_rows().
  */
 static void
 handle_collected(Oid target, bool all)

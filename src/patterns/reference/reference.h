@@ -229,8 +229,8 @@ extern void dp_ref_after_derived(Oid target);
  * lock.c: the sources of the statement's new references in tables to which it derives data, which
  * must be locked together with these; and the lock of one of them.
  */
-extern DpWish *dp_ref_wishes(Oid target, int *n);
-extern void dp_ref_wish_lock(const DpWish *wish);
+extern DpReferencedRow *dp_ref_referenced_rows(Oid target, int *n);
+extern void dp_ref_lock_referenced(const DpReferencedRow *row);
 
 /*
  * pass.c

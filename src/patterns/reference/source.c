@@ -151,11 +151,11 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlo
 		 */
 		DpWriter *w =
 			dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
-		DpLockResult locked = DP_LOCK_GONE;
+		DpLockResult locked = DP_LOCK_DELETED;
 
 		dp_writer_leave(w, deadlock != NULL);
 		dp_writer_refresh(w);
-		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
+		while (locked == DP_LOCK_DELETED && dp_writer_find(w, ref->source_key, key->values))
 		{
 			DpKey now;
 
@@ -165,14 +165,14 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlo
 			{
 				dp_writer_key(w, &now);
 				if (!dp_key_identical(ref->source, key, &now))
-					locked = DP_LOCK_GONE;
+					locked = DP_LOCK_DELETED;
 			}
-			if (locked == DP_LOCK_GONE)
+			if (locked == DP_LOCK_DELETED)
 				dp_writer_refresh(w);
 		}
 		if (locked == DP_LOCK_DEADLOCK)
 			*deadlock = true;
-		else if (locked != DP_LOCK_GONE)
+		else if (locked != DP_LOCK_DELETED)
 		{
 			doc = dp_writer_document(w);
 			if (doc != NULL)

@@ -601,7 +601,7 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 			leave_edges(r, edges, n);
 			return;
 		}
-		if (locked == DP_LOCK_GONE)
+		if (locked == DP_LOCK_DELETED)
 		{
 			dp_writer_refresh(w);
 			continue;
@@ -635,19 +635,19 @@ leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n)
 	}
 }
 
-/* Locks the present row with that key. Returns DP_LOCK_GONE if there is none. */
+/* Locks the present row with that key. Returns DP_LOCK_DELETED if there is none. */
 static DpLockResult
 row_lock(DpRelationshipSide *s, const DpValue *id, LockTupleMode mode)
 {
 	DpWriter *w = dp_writer_open(s->relid, s->table->doc_column, 0, NULL);
-	DpLockResult locked = DP_LOCK_GONE;
+	DpLockResult locked = DP_LOCK_DELETED;
 	DpKey key;
 
 	dp_writer_leave(w, true);
 	do
 		dp_writer_refresh(w);
 	while (dp_key_of_value(s->table, id, &key) && dp_writer_find(w, s->primary, key.values) &&
-		   (locked = dp_writer_lock_found(w, mode, LockWaitBlock)) == DP_LOCK_GONE);
+		   (locked = dp_writer_lock_found(w, mode, LockWaitBlock)) == DP_LOCK_DELETED);
 	dp_writer_close(w);
 	return locked;
 }

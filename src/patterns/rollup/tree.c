@@ -326,17 +326,17 @@ dp_rollup_tree_changed(DpChanges *changes)
 {
 	ListCell *lc;
 
-	foreach(lc, dp_feeds(dp_changes_table(changes)))
+	foreach(lc, dp_source_decls(dp_changes_table(changes)))
 	{
-		DpFeed *feed = lfirst(lc);
+		DpSourceDecl *used = lfirst(lc);
 		DpRollup *r;
 
-		if (feed->is_main || strcmp(feed->decl->pattern, "rollup") != 0)
+		if (used->is_main || strcmp(used->decl->pattern, "rollup") != 0)
 			continue;
-		r = dp_rollup(feed->decl);
-		if (r->tree_link_id != NULL && strcmp(r->tree_link_id, feed->link_id) == 0 &&
+		r = dp_rollup(used->decl);
+		if (r->tree_link_id != NULL && strcmp(r->tree_link_id, used->link_id) == 0 &&
 			OidIsValid(r->derivation->target) && OidIsValid(r->tree) &&
-			dp_decl_maintained(feed->decl))
+			dp_decl_maintained(used->decl))
 			tree_changed(r, changes);
 	}
 }

@@ -124,7 +124,7 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 	{
 		struct varlena *doc;
 
-		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 			continue;
 		doc = dp_writer_document(w);
 		if (s->upgrade && doc != NULL && upgrade_document(s, &doc))

@@ -358,7 +358,7 @@ single_repair_row(DpDecl *decl, const DpKey *key)
 		DpSingleDoc read;
 
 		again = false;
-		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		if (dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 		{
 			again = true;
 			dp_writer_refresh(w);

@@ -294,7 +294,7 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleRemoved *removed, int n, bool
 
 	if (dp_writer_lock(w, s->on_delete == DP_SINGLE_CASCADE
 							  ? LockTupleExclusive
-							  : LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+							  : LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 	{
 		*again = true;
 		return;

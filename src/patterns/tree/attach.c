@@ -467,7 +467,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		if (locked == DP_LOCK_DEADLOCK && !left)
 			dp_note(f->attached->decl, on, f->attached->decl->target);
 		left |= locked == DP_LOCK_DEADLOCK;
-		if (locked == DP_LOCK_DEADLOCK || locked == DP_LOCK_GONE)
+		if (locked == DP_LOCK_DEADLOCK || locked == DP_LOCK_DELETED)
 			continue;
 		was = doc = dp_writer_document(f->w);
 		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) ||
@@ -552,7 +552,7 @@ dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTr
 					struct varlena *doc;
 					DpValue parent;
 
-					if (dp_writer_lock(f->w, LockTupleExclusive) != DP_LOCK_GONE &&
+					if (dp_writer_lock(f->w, LockTupleExclusive) != DP_LOCK_DELETED &&
 						(doc = dp_writer_document(f->w)) != NULL &&
 						dp_tree_parent(f->attached, doc, &parent) &&
 						dp_value_compare(&parent, id) == 0)

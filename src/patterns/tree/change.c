@@ -111,11 +111,11 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 			if (!node->adopted && node->saved != NULL &&
 				(node->saved->is_new || node->saved->moved || node->saved->renamed || node->dirty))
 			{
-				dp_writer_fresh(c->w, node->saved->is_new);
+				dp_writer_inserted(c->w, node->saved->is_new);
 				dp_tree_write_node(c, node);
 			}
 		}
-		dp_writer_fresh(c->w, false);
+		dp_writer_inserted(c->w, false);
 	}
 
 	for (i = 0; i < statement->nsaved; i++)

@@ -236,7 +236,7 @@ lock_row(DpTree *tree, DpWriter *w, const DpKey *key)
 	if (tree->by_key == NULL)
 		tree->by_key = dp_lookup_primary(tree->decl->target, tree->decl->context);
 	if (!dp_writer_find(w, tree->by_key, key->values) ||
-		dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+		dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_DELETED)
 		return NULL;
 	doc = dp_writer_document(w);
 	if (doc == NULL)

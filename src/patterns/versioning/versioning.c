@@ -997,7 +997,7 @@ correct_number(DpVersioning *v, const DpKey *key, int64 revision, char operation
 		dp_writer_refresh(w);
 		if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext),
 						   key->values) &&
-			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_GONE)
+			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_DELETED)
 		{
 			struct varlena *doc = dp_writer_document(w);
 
