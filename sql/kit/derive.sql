@@ -235,10 +235,10 @@ COMMENT ON FUNCTION docpatterns._derive_create_queue(regclass, text, text, text,
   'the table '
   'exists';
 
-CREATE FUNCTION docpatterns._pattern_forget_gone(rel regclass, name text) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_forget_gone(regclass, text) IS
-  'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; '
+CREATE FUNCTION docpatterns._pattern_forget_removed(rel regclass, name text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_forget_removed' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_forget_removed(regclass, text) IS
+  'deletes entries older than 30 days from the list of removed members (<rel>_<name>_removed); '
   'error 42501 unless the caller owns the table';
 
 -- A queue is about to be dropped, and what it held has been applied: but only what the transaction

@@ -43,7 +43,7 @@ CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_de
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
   SET docpatterns.max_document_size = '1073740799' AS $$
   SELECT d.rel, d.pattern, d.name,
-    @extschema@.bson_unset(d.options, 'link_id', 'second_link_id', 'deleted_link_id', 'group_at',
+    @extschema@.bson_unset(d.options, 'link_id', 'second_link_id', 'removed_link_id', 'group_at',
         'time_at',
       'name')
   FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
@@ -120,7 +120,7 @@ COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) I
 CREATE FUNCTION docpatterns._pattern_link_ids(options bson) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o)
-        FROM unnest('{link_id,second_link_id,deleted_link_id}'::text[]) o), NULL)
+        FROM unnest('{link_id,second_link_id,removed_link_id}'::text[]) o), NULL)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_link_ids(bson) IS
   'the link IDs in the options of a declaration, by which it finds its other tables';

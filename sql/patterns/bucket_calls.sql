@@ -709,8 +709,9 @@ BEGIN
     EXECUTE format('ALTER TABLE %s OWNER TO %s', damaged, p.owner::regrole);
   END IF;
   PERFORM docpatterns._bucket_beneath(rel, format(
-    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM docpatterns._bucket_fault(%L, %s, '
-    '%s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
+    'WITH moved AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM docpatterns._bucket_fault(%L, '
+    '%s, '
+    '%s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM moved',
     p.packed, rel, p.packed_start, p.packed_data, damaged));
 END
 $$;

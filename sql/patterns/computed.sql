@@ -142,7 +142,7 @@ BEGIN
         'docpatterns.computed_trigger(%L, %L)',
                    docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel,
                    'of', declared);
-    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40,
+    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'deleted', 40,
         'AFTER DELETE OR TRUNCATE');
   END IF;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));

@@ -244,18 +244,18 @@ CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, options bson
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  gone text[];
+  dropped text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions(
                (options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
-  gone := array(SELECT k.path FROM docpatterns._payload_paths(p.options) k EXCEPT SELECT k.path
+  dropped := array(SELECT k.path FROM docpatterns._payload_paths(p.options) k EXCEPT SELECT k.path
       FROM docpatterns._payload_paths(options) k);
   PERFORM docpatterns._payload_create_triggers(rel, options);
-  IF cardinality(gone) > 0 THEN
+  IF cardinality(dropped) > 0 THEN
     EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE '
-        '@extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING gone;
+        '@extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING dropped;
   END IF;
   PERFORM docpatterns._payload_repair(rel, name);
 END

@@ -179,9 +179,9 @@ BEGIN
     WITH links AS MATERIALIZED (%1$s), g AS (%2$s),
       written AS (UPDATE %3$s AS p SET %4$I = @extschema@.bson_set(%5$s, %6$L, %7$s) FROM g
         WHERE g.owner OPERATOR(@extschema@.=) %8$s),
-      gone AS (DELETE FROM %9$s AS c USING (SELECT DISTINCT k.id FROM links AS k %10$s) AS k
+      removed AS (DELETE FROM %9$s AS c USING (SELECT DISTINCT k.id FROM links AS k %10$s) AS k
         WHERE k.id OPERATOR(@extschema@.=) %11$s RETURNING 1)
-    SELECT (SELECT count(*) FROM gone)
+    SELECT (SELECT count(*) FROM removed)
     $q$, links, groups, r.parent_base, substring(r.parent_doc FROM 3)::name, r.parent_doc,
       into_field,
     CASE WHEN one THEN 'g.elements OPERATOR(@extschema@.->) 0'

@@ -23,7 +23,7 @@ COMMENT ON VIEW schema_versioning_progress IS
   'the last migration of each declaration of a table that the user owns: state is running, done or '
   'stopped (at the document of key, for the reason in message), documents how many were brought to '
   'the target, passed_over how many were being written by others and had to wait for a later turn, '
-  'part (0 to 1) how much of the table was gone through. A migration that was interrupted stays '
+  'part (0 to 1) how much of the table was processed. A migration that was interrupted stays '
   'running with the time of its last batch in updated';
 GRANT SELECT ON schema_versioning_progress TO PUBLIC;
 

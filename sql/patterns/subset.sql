@@ -75,7 +75,8 @@ BEGIN
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',
         source_doc_column), 'link_id', link_id);
-  options := @extschema@.bson_set(options, 'deleted_link_id', docpatterns._subset_create_gone(rel,
+  options := @extschema@.bson_set(options, 'removed_link_id',
+      docpatterns._subset_create_removed(rel,
       name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
     options := @extschema@.bson_set(options, 'second_link_id',
@@ -95,13 +96,13 @@ COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, t
   bson, bson, text, text, text, text, text, boolean, boolean) IS
   'subset_enable with the source resolved';
 
-CREATE FUNCTION docpatterns._subset_create_gone(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._subset_create_removed(rel regclass, name text) RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._derive_create_queue($1, 'subset', $2, 'gone', 'has ceased to show')
+  SELECT docpatterns._derive_create_queue($1, 'subset', $2, 'removed', 'has ceased to show')
 $$;
-COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
-  'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and '
-  'returns its link ID, the option "deleted_link_id"';
+COMMENT ON FUNCTION docpatterns._subset_create_removed(regclass, text) IS
+  'makes the table <rel>_<name>_removed, which tells old copies of an array from new elements, and '
+  'returns its link ID, the option "removed_link_id"';
 
 -- Raises errors in options.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
@@ -184,7 +185,7 @@ CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
                               OUT base text, OUT options bson, OUT doc text, OUT key_row text,
                               OUT key_list text, OUT key_value text,
                               OUT field text, OUT count_field text, OUT keep int, OUT link_id text,
-                              OUT deferred boolean, OUT queue regclass, OUT gone regclass,
+                              OUT deferred boolean, OUT queue regclass, OUT removed regclass,
                               OUT source regclass, OUT source_schema text, OUT source_name text,
                               OUT source_column text, OUT source_doc text, OUT source_keys text,
                               OUT link text, OUT sort_key text, OUT filter bson,
@@ -204,7 +205,7 @@ BEGIN
   link_id := @extschema@.bson_get_text(options, 'link_id');
   deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
   queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
-  gone := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'deleted_link_id'), rel);
+  removed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'removed_link_id'), rel);
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
@@ -250,8 +251,8 @@ BEGIN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text,
       'missing'::text;
   END IF;
-  IF p.gone IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that have gone'::text,
+  IF p.removed IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that were removed'::text,
       'present'::text, 'missing'::text;
   END IF;
   IF NOT docpatterns._subset_indexed(rel, name) THEN
@@ -452,9 +453,9 @@ BEGIN
                          ELSE '' END || format('docpatterns._subset_identity($3, $4, %s)::bytea = '
                              '$1::bytea', p.member) END END)
       INTO is_known USING identity, key, rel, name, place, member;
-    IF NOT is_known AND NOT inserted AND p.gone IS NOT NULL THEN
+    IF NOT is_known AND NOT inserted AND p.removed IS NOT NULL THEN
       EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 '
-          'AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
+          'AND g.delta::bytea = $1::bytea)', p.removed) INTO is_known USING identity, key;
     END IF;
     CONTINUE WHEN is_known;
 
@@ -543,13 +544,13 @@ BEGIN
         docpatterns._derive_create_queue(rel, 'subset', name));
     PERFORM docpatterns._subset_create_triggers(rel, p.options);
   END IF;
-  IF p.gone IS NULL THEN
+  IF p.removed IS NULL THEN
     PERFORM docpatterns._subset_create_triggers(rel,
-        @extschema@.bson_set(p.options, 'deleted_link_id', docpatterns._subset_create_gone(rel,
+        @extschema@.bson_set(p.options, 'removed_link_id', docpatterns._subset_create_removed(rel,
             name)));
   ELSE
     -- nothing is saved as long after it was read
-    PERFORM docpatterns._pattern_forget_gone(rel, name);
+    PERFORM docpatterns._pattern_forget_removed(rel, name);
   END IF;
   PERFORM docpatterns._subset_create_index(rel, name)
     WHERE NOT docpatterns._subset_indexed(rel, name);
@@ -601,19 +602,19 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   o @extschema@.bson;
   t record;
-  gone text[];
+  removed text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset'
     AND d.name = _subset_disable.name;
-  gone := ARRAY(SELECT p.path FROM docpatterns._pattern_paths('subset', o) p
+  removed := ARRAY(SELECT p.path FROM docpatterns._pattern_paths('subset', o) p
       WHERE p.path <> ALL (docpatterns._pattern_own_paths(o)));
   SELECT q.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
   PERFORM docpatterns._derive_drop(rel, 'subset', name);
   IF NOT keep_data THEN
     EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE '
-        '@extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING gone;
+        '@extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING removed;
     GET DIAGNOSTICS done = ROW_COUNT;
   END IF;
   RETURN done;

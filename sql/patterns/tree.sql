@@ -60,7 +60,7 @@ BEGIN
                             false),
     'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
-  options := docpatterns._tree_gone(rel, options);
+  options := docpatterns._tree_removed_list(rel, options);
   PERFORM docpatterns._tree_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -75,27 +75,29 @@ COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, bo
   'that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
 -- The list of former children distinguishes old copies of arrays from new ones.
-CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._tree_removed_list(rel regclass, options bson) RETURNS bson
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  gone regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'deleted_link_id'),
+  removed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options,
+      'removed_link_id'),
       rel);
 BEGIN
   IF @extschema@.bson_exists(options, 'children')
       AND @extschema@.bson_get_text(options, 'truth') <> 'children' THEN
-    IF gone IS NULL THEN
-      options := @extschema@.bson_set(options, 'deleted_link_id',
+    IF removed IS NULL THEN
+      options := @extschema@.bson_set(options, 'removed_link_id',
           docpatterns._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'),
-            'gone', 'has ceased to list'));
+            'removed', 'has ceased to list'));
     END IF;
-  ELSIF @extschema@.bson_exists(options, 'deleted_link_id') THEN
-    options := @extschema@.bson_unset(options, 'deleted_link_id');
+  ELSIF @extschema@.bson_exists(options, 'removed_link_id') THEN
+    options := @extschema@.bson_unset(options, 'removed_link_id');
   END IF;
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS
-  'options of a tree with the list of children that have gone, which is made, where children are '
+COMMENT ON FUNCTION docpatterns._tree_removed_list(regclass, bson) IS
+  'options of a tree with the list of children that were removed, which is made, where children '
+  'are '
   'derived';
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
@@ -398,13 +400,13 @@ BEGIN
       JOIN rows f ON f.id OPERATOR(@extschema@.=) l.parent WHERE l.n > 1
     UNION ALL SELECT r.key, f.what, f.expected,
       f.found $q$ || docpatterns._tree_faults_sql(rel, name);
-  RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of children that have gone'::text,
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of children that were removed'::text,
     'present'::text, 'missing'::text
     FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_check.name
       AND @extschema@.bson_exists(d.options, 'children')
       AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
-      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
+      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'removed_link_id'),
           _tree_check.rel) IS NULL;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
     FROM docpatterns._tree_indexes(rel, 'tree', name) i
@@ -506,12 +508,12 @@ CREATE FUNCTION docpatterns._tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._tree_create_triggers(_tree_repair.rel,
-      docpatterns._tree_gone(_tree_repair.rel, d.options))
+      docpatterns._tree_removed_list(_tree_repair.rel, d.options))
     FROM docpatterns._pattern_declarations(_tree_repair.rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_repair.name
-      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
+      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'removed_link_id'),
         _tree_repair.rel) IS NULL;
-  PERFORM docpatterns._pattern_forget_gone(rel, name);
+  PERFORM docpatterns._pattern_forget_removed(rel, name);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   RETURN docpatterns._pattern_repair_rows(rel, name, docpatterns._tree_pending(rel, name));
 END
@@ -522,16 +524,16 @@ COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS
 CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := docpatterns._tree_gone(rel, options);
+  o @extschema@.bson := docpatterns._tree_removed_list(rel, options);
   old @extschema@.bson;
 BEGIN
   SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree'
     AND d.name = _tree_alter.name;
   PERFORM docpatterns._tree_create_triggers(rel, o);
-  IF @extschema@.bson_exists(old, 'deleted_link_id')
-      AND NOT @extschema@.bson_exists(o, 'deleted_link_id') THEN
+  IF @extschema@.bson_exists(old, 'removed_link_id')
+      AND NOT @extschema@.bson_exists(o, 'removed_link_id') THEN
     PERFORM docpatterns._pattern_drop_side(docpatterns._pattern_side(@extschema@.bson_get_text(old,
-            'deleted_link_id'), rel), rel, false);
+            'removed_link_id'), rel), rel, false);
   END IF;
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   IF @extschema@.bson_unset(options, 'on_delete', 'search_index')::text
@@ -548,11 +550,11 @@ CREATE FUNCTION docpatterns._tree_disable(rel regclass, name text, how bson) RET
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
-  gone regclass;
+  removed regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'deleted_link_id'),
-      _tree_disable.rel) INTO gone FROM docpatterns._pattern_declarations(rel) d
+  SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'removed_link_id'),
+      _tree_disable.rel) INTO removed FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name;
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
              WHERE d.pattern = 'tree_attach'
@@ -575,7 +577,7 @@ BEGIN
     END IF;
   END LOOP;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'tree', name);
-  PERFORM docpatterns._pattern_drop_side(gone, rel, false);
+  PERFORM docpatterns._pattern_drop_side(removed, rel, false);
   RETURN 0;
 END
 $$;

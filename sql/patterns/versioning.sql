@@ -146,10 +146,10 @@ COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS
 
 -- Finds the functions and views created for a history by their dependencies, under any name.
 CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass,
-  OUT gone regclass, OUT as_of regprocedure)
+  OUT deleted regclass, OUT as_of regprocedure)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT v.oid::regclass INTO gone
+  SELECT v.oid::regclass INTO deleted
     FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
       AND v.relkind = 'v'
       JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid
@@ -165,7 +165,7 @@ BEGIN
       JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid
         AND f.refclassid = 'pg_proc'::regclass
     WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
-      AND d.refobjid = gone
+      AND d.refobjid = deleted
       AND f.refobjid = '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure
         AND v.relowner = made_by
       AND 'security_invoker=true' = ANY (v.reloptions)
@@ -175,7 +175,7 @@ BEGIN
       AND p.proowner = made_by
       JOIN pg_depend f ON f.classid = 'pg_proc'::regclass AND f.objid = p.oid
         AND f.refclassid = 'pg_proc'::regclass
-    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = deleted
       AND f.refobjid = 'docpatterns._versioning_as_of(regclass, "any", @extschema@.bson, '
         'timestamptz, text)'::regprocedure
     ORDER BY p.oid LIMIT 1;
@@ -189,7 +189,8 @@ CREATE FUNCTION docpatterns._versioning_parts(rel regclass, name text,
                                   OUT base text, OUT schema_name text, OUT table_name text,
                                   OUT owner oid, OUT options bson, OUT doc text,
                                   OUT revisions regclass, OUT changes regclass,
-                                  OUT history regclass, OUT gone regclass, OUT as_of regprocedure,
+                                  OUT history regclass, OUT deleted regclass,
+                                      OUT as_of regprocedure,
                                   OUT keys text[], OUT key_ops text[], OUT key_types text[],
                                   OUT side_keys text[], OUT single boolean)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -203,7 +204,7 @@ BEGIN
   side_keys := t.side_keys;
   revisions := t.side;
   changes := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
-  SELECT m.history, m.gone, m.as_of INTO history, gone, as_of
+  SELECT m.history, m.deleted, m.as_of INTO history, deleted, as_of
     FROM docpatterns._versioning_made(revisions, owner) m;
 END
 $$;
@@ -213,12 +214,12 @@ COMMENT ON FUNCTION docpatterns._versioning_parts(regclass, text) IS
 CREATE FUNCTION docpatterns._versioning_view(rel regclass, name text, label text, owner oid)
   RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE $3 WHEN 'history' THEN m.history ELSE m.gone END
+  SELECT CASE $3 WHEN 'history' THEN m.history ELSE m.deleted END
   FROM docpatterns._versioning_parts($1, $2) p
     CROSS JOIN LATERAL docpatterns._versioning_made(p.revisions, $4) m
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_view(regclass, text, text, oid) IS
-  'a view of a history (label "history" or "gone") that belongs to a role';
+  'a view of a history (label "history" or "deleted") that belongs to a role';
 
 -- All present and former keys, with the present document: "k" below.
 CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text
@@ -227,7 +228,7 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
-  IF p.gone IS NULL THEN
+  IF p.deleted IS NULL THEN
     RAISE EXCEPTION 'the history of table % is missing', p.base
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = 'The view of deleted keys was dropped.',
@@ -238,7 +239,7 @@ BEGIN
                         string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n), p.doc, p.base,
                         string_agg(format('g.%I', s), ', ' ORDER BY n),
                         (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c
-                          JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.gone))
+                          JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.deleted))
           FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
 END
 $$;
@@ -279,11 +280,11 @@ DECLARE
   key text;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
-  IF p.gone IS NULL THEN
+  IF p.deleted IS NULL THEN
     -- It shows keys with the privileges of its owner, but the condition only shows them to users
     -- who may see all documents.
     qualified := format('%I.%I', p.schema_name,
-        docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
+        docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'deleted'));
     EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND '
         'docpatterns._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
                    'AND NOT EXISTS (SELECT FROM %3$s AS n WHERE %6$s AND n.revision > r.revision)',
@@ -349,7 +350,7 @@ BEGIN
     SELECT array_agg(concat_ws(' ', w.kind, w.object) ORDER BY w.n) AS objects, array_agg(w.n) AS n,
       array_agg(i.schema_name) AS schemas, array_agg(i.name) AS names INTO old
       FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text),
-          (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
+          (3, 'VIEW', m.deleted::text)) AS w (n, kind, object)
         CROSS JOIN LATERAL docpatterns._pattern_placed(w.kind, w.object) i
           WHERE w.object IS NOT NULL;
     IF old.objects IS NOT NULL AND docpatterns._pattern_discard(VARIADIC old.objects) THEN
@@ -357,7 +358,7 @@ BEGIN
       SELECT q.* INTO m FROM docpatterns._versioning_parts($1, d.name) q;
       PERFORM docpatterns._pattern_place(w.kind, w.object, o.schema_name, o.name)
         FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text),
-            (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
+            (3, 'VIEW', m.deleted::text)) AS w (n, kind, object)
           JOIN unnest(old.n, old.schemas, old.names) AS o (n, schema_name, name) ON o.n = w.n;
     END IF;
   END LOOP;
@@ -386,7 +387,7 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   FOR o IN SELECT * FROM (VALUES ('table of revisions', p.revisions IS NULL),
       ('table of changes', p.changes IS NULL), ('view of the history', p.history IS NULL),
-                                 ('view of documents that are gone', p.gone IS NULL),
+                                 ('view of deleted documents', p.deleted IS NULL),
                                    ('function as_of', p.as_of IS NULL)) AS v (object, missing)
                                  WHERE missing LOOP
     RETURN QUERY SELECT NULL::@extschema@.bson_value, o.object, 'present'::text, 'missing'::text;
@@ -501,8 +502,8 @@ BEGIN
   IF p.history IS NOT NULL THEN
     EXECUTE format('DROP VIEW %s', p.history);
   END IF;
-  IF p.gone IS NOT NULL THEN
-    EXECUTE format('DROP VIEW %s', p.gone);
+  IF p.deleted IS NOT NULL THEN
+    EXECUTE format('DROP VIEW %s', p.deleted);
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'versioning', name);
   PERFORM docpatterns._pattern_drop_side(p.revisions, rel, keep_data);

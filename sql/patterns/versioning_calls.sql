@@ -22,14 +22,15 @@ CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson
                                     OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_one' LANGUAGE C STABLE COST 100 ROWS 1;
 COMMENT ON FUNCTION docpatterns._versioning_as_of(regclass, "any", bson, timestamptz, text) IS
-  'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was '
-  'not there; error 42501 for those who may not read the table';
+  'one document as it was at a time; live is what it is now, NULL if it was deleted; no row if it '
+  'was '
+  'absent; error 42501 without the SELECT privilege';
 
 CREATE FUNCTION docpatterns._versioning_sees_all(rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_versioning_sees_all' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._versioning_sees_all(regclass, text) IS
-  'whether documents that are gone are shown to the user: no row security holds for him; error '
-  '42501 if he may not read the table';
+  'whether deleted documents are shown to the user: row-level security does not apply; error '
+  '42501 without the SELECT privilege';
 
 CREATE FUNCTION docpatterns._versioning_as_of_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_support' LANGUAGE C STRICT;

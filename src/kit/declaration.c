@@ -88,7 +88,7 @@ static Oid relation_owner(Oid relid);
 
 /* One option for each table that a pattern may create */
 const char *const dp_link_options[DP_LINK_OPTIONS] = { "link_id", "second_link_id",
-													   "deleted_link_id" };
+													   "removed_link_id" };
 
 bool dp_maintain = true;
 

@@ -150,7 +150,7 @@ depend_main(Oid relid)
 								 strlen(dp_link_options[i]), &link_id) &&
 				link_id.type == DP_TYPE_STRING)
 				sides[i] = depend_link(form, relid, DP_STRING_DATA(&link_id),
-									   strcmp(dp_link_options[i], "deleted_link_id") == 0);
+									   strcmp(dp_link_options[i], "removed_link_id") == 0);
 		}
 
 		/*

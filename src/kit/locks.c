@@ -107,7 +107,7 @@ dp_lock_many(DpLockSet *set, int n)
 		set->n = MAX_LOCKS;
 }
 
-/* With the transaction its locks are gone. */
+/* The locks end with the transaction. */
 static void
 locks_ended(void)
 {

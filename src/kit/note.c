@@ -577,7 +577,7 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		events = before; /* its notes are gone: looking again would do the same */
+		events = before; /* its notes were rolled back: a retry would do the same */
 		if (is_interrupt(error))
 			ReThrowError(error);
 		if (!processing->ours && !is_passing(error))

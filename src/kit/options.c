@@ -25,7 +25,7 @@ static const DpOption common[] = { { "name", DP_OPTION_TEXT },
 								   { "source_doc_column", DP_OPTION_TEXT },
 								   { "link_id", DP_OPTION_TEXT },
 								   { "second_link_id", DP_OPTION_TEXT },
-								   { "deleted_link_id", DP_OPTION_TEXT },
+								   { "removed_link_id", DP_OPTION_TEXT },
 								   { NULL } };
 
 /* The stored types of options; integers may be int64, and numbers have any numeric type */

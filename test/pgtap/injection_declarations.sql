@@ -39,7 +39,7 @@ DECLARE
   s text;
 BEGIN
   FOR d IN SELECT * FROM declared LOOP
-    FOR k IN SELECT q.k FROM bson_keys(d.options) q (k) WHERE q.k NOT IN ('link_id', 'second_link_id', 'deleted_link_id') LOOP
+    FOR k IN SELECT q.k FROM bson_keys(d.options) q (k) WHERE q.k NOT IN ('link_id', 'second_link_id', 'removed_link_id') LOOP
       FOREACH v IN ARRAY ARRAY['x''; DROP TABLE forged.canary; --', 'x; DROP TABLE forged.canary; --', '1) q; DROP TABLE forged.canary; --', 'x"; DROP TABLE forged.canary; --', '$$', '1 OR (SELECT true)'] LOOP
         FOREACH s IN ARRAY ARRAY[format('SELECT pattern_check(%L)', d.rel), format('SELECT pattern_repair(%L)', d.rel), format('SELECT count(*) FROM docpatterns._pattern_pending_keys(%L, %L, %L) AS q (key record)', d.rel, d.pattern, bson_get_text(d.options, 'name')),
             CASE WHEN d.pattern = 'bucket' THEN 'INSERT INTO measured (g, v) VALUES (7, 1)' WHEN d.pattern = 'single_table' THEN 'INSERT INTO items (doc) VALUES (''{PK: "a", SK: "b"}'')'

@@ -197,10 +197,10 @@ UPDATE goods SET doc = bson_set(old.doc, 'seen', 1) FROM old;
 SELECT is(pg_temp.doc('goods'), '{"_id": 1, "nodes": ["C", "B", "AA"], "node": "C", "seen": 1}', 'tree_attach, ancestors: an old copy is corrected');
 SELECT pg_temp.all_true('trees');
 SELECT pattern_alter('emp', 'boss', '{children: null}') \g /dev/null
-SELECT hasnt_table('emp_boss_gone', 'tree, children: the list of those that have gone goes with them');
+SELECT hasnt_table('emp_boss_removed', 'tree, children: the list of removed children is dropped too');
 SELECT pattern_alter('emp', 'boss', '{children: "reports"}') \g /dev/null
 SELECT pattern_repair('emp') \g /dev/null
-SELECT has_table('emp_boss_gone', 'tree, children: and comes with them');
+SELECT has_table('emp_boss_removed', 'tree, children: and created with them');
 
 -- reference and relationship
 SELECT collection_create(t) FROM unnest('{orders,customers,patients,doctors}'::text[]) t \g /dev/null
@@ -314,15 +314,15 @@ SELECT kv_create('game'), kv_leaderboard('game', 'board', 'players', 'score') \g
 SELECT bucket_create('readings', columns => 'id int, ts timestamptz, t float8', group_by => '{id}', time_field => 'ts', span => '1 hour') \g /dev/null
 SELECT pg_temp.refused(command, '55000', said, 'written directly: ' || command) FROM (VALUES
   ('INSERT INTO scr_by (doc) VALUES (''{v: 1}'')', 'scr'), ('UPDATE timelines SET doc = doc', 'posts'), ('DELETE FROM orders_by', 'ord'), ('SELECT kv_zadd(''game'', ''board'', 1, ''a'')', 'players'),
-  ('DELETE FROM readings_packed', 'Write to table public.readings, '), ('TRUNCATE products_reviews_gone', 'products'), ('DELETE FROM emp_boss_gone', 'emp'), ('DELETE FROM books_buyers_extras', 'books')) v (command, said);
+  ('DELETE FROM readings_packed', 'Write to table public.readings, '), ('TRUNCATE products_reviews_removed', 'products'), ('DELETE FROM emp_boss_removed', 'emp'), ('DELETE FROM books_buyers_extras', 'books')) v (command, said);
 
--- what has gone is forgotten when it is old, made again when it is missing, and goes with the declaration
-SELECT isnt_empty('SELECT FROM products_reviews_gone', 'members that have gone are remembered');
+-- lists of removed members forget old entries, are created again if missing, and dropped with the declaration
+SELECT isnt_empty('SELECT FROM products_reviews_removed', 'removed members are remembered');
 SET session_replication_role = replica;
-UPDATE products_reviews_gone SET queued_at = now() - interval '31 days';
+UPDATE products_reviews_removed SET queued_at = now() - interval '31 days';
 RESET session_replication_role;
 SELECT pattern_repair('products', 'reviews') \g /dev/null
-SELECT is_empty('SELECT FROM products_reviews_gone', 'for a month');
-DROP TABLE products_reviews_gone CASCADE;
+SELECT is_empty('SELECT FROM products_reviews_removed', 'for a month');
+DROP TABLE products_reviews_removed CASCADE;
 SELECT pg_temp.all_true('at the end');
 SELECT * FROM finish();

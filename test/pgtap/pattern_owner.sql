@@ -86,11 +86,11 @@ SET ROLE own_old;
 CREATE TABLE h (id int PRIMARY KEY, doc bson);
 SELECT versioning_enable('h');
 INSERT INTO h VALUES (1, '{}'); DELETE FROM h;
-CREATE OR REPLACE VIEW h_gone AS SELECT length(a.rolpassword) + r.key AS key FROM h_revisions r, pg_authid a WHERE docpatterns._versioning_sees_all('own.h'::regclass, 'revision');
+CREATE OR REPLACE VIEW h_deleted AS SELECT length(a.rolpassword) + r.key AS key FROM h_revisions r, pg_authid a WHERE docpatterns._versioning_sees_all('own.h'::regclass, 'revision');
 ALTER FUNCTION h_as_of(timestamptz) SECURITY DEFINER;
 RESET ROLE;
 SELECT lives_ok('ALTER TABLE h OWNER TO CURRENT_USER', 'a view of a history that shows a catalog');
-SELECT unalike(pg_get_viewdef('h_gone'), '%authid%', 'is made again');
+SELECT unalike(pg_get_viewdef('h_deleted'), '%authid%', 'is made again');
 SELECT is((SELECT prosecdef FROM pg_proc WHERE oid = 'h_as_of(timestamptz)'::regprocedure), false, 'so is the function that reads it');
 SELECT is((SELECT string_agg(v::text, ' ') FROM pattern_check('h') v), NULL, 'in order');
 DROP TABLE h CASCADE;
@@ -122,7 +122,7 @@ SELECT polymorphic_enable('v', 'kind', common => '{required: ["n"]}'); SELECT po
 SELECT schema_versioning_enable('v', current => 2); SELECT schema_versioning_step('v', 1, 2, up_update => '{$set: {b: 1}}');
 SELECT collection_create('s2'); SELECT computed_enable('v', 's2', 'of', '{n: {$sum: "$q"}}', mode => 'on_read', name => 'sum');
 SELECT single_collection_enable('v', related_field => 'r', type_field => 't', types => ARRAY['it''s']);
-CREATE TABLE expected_views AS SELECT u.view FROM unnest('{v_whole,v_wide,v_v1,v_current,v_one,v_common,v_gone,v_history,v_sum_view,"v_it''s"}'::text[]) AS u (view);
+CREATE TABLE expected_views AS SELECT u.view FROM unnest('{v_whole,v_wide,v_v1,v_current,v_one,v_common,v_deleted,v_history,v_sum_view,"v_it''s"}'::text[]) AS u (view);
 DO $$ DECLARE r record; BEGIN
   FOR r IN SELECT v.view FROM expected_views v LOOP EXECUTE format('DROP VIEW IF EXISTS %I CASCADE', r.view); EXECUTE format('CREATE VIEW %I AS SELECT 1 AS one', r.view); END LOOP; END $$;
 RESET ROLE;

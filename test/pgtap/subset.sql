@@ -184,12 +184,12 @@ END $$;
 SELECT cmp_ok(pg_temp.rows_read($$UPDATE t SET doc = '{top: [{n: 5000, m: 5000}, {n: 7, m: 7}, {n: 6000, m: 1}]}'$$), '<', 100::bigint, 'a new element costs no look at its group');
 SELECT is(doc ->> 'top', '[{"n": 6000, "m": 1}, {"n": 5000, "m": 5000}, {"n": 4999, "m": 4999}, {"n": 4998, "m": 4998}]', 'and becomes a row, what is there does not') FROM t;
 SET session_replication_role = replica;
-INSERT INTO t_top_gone (key, delta, queued_at) SELECT 1 + i % 2, bson_build('order', bson_array(-i)), now() - interval '31 days' * (i <= 100)::int FROM generate_series(1, 20300) i;
+INSERT INTO t_top_removed (key, delta, queued_at) SELECT 1 + i % 2, bson_build('order', bson_array(-i)), now() - interval '31 days' * (i <= 100)::int FROM generate_series(1, 20300) i;
 RESET session_replication_role;
-SELECT setval(pg_get_serial_sequence('t_top_gone', 'id'), 256 * 100 - 1) \g /dev/null
+SELECT setval(pg_get_serial_sequence('t_top_removed', 'id'), 256 * 100 - 1) \g /dev/null
 DELETE FROM s WHERE id = 5000;
-SELECT results_eq('SELECT key::int, count(*) FROM t_top_gone GROUP BY key ORDER BY key', 'VALUES (1, 10000::bigint), (2, 10100)', 'the last 10,000 of a document are remembered');
-SELECT is_empty($$SELECT FROM t_top_gone WHERE queued_at < now() - interval '30 days'$$, 'for 30 days');
+SELECT results_eq('SELECT key::int, count(*) FROM t_top_removed GROUP BY key ORDER BY key', 'VALUES (1, 10000::bigint), (2, 10100)', 'the last 10,000 of a document are remembered');
+SELECT is_empty($$SELECT FROM t_top_removed WHERE queued_at < now() - interval '30 days'$$, 'for 30 days');
 SELECT pg_temp.true_everywhere('old copies');
 DROP TABLE t, s CASCADE;
 DROP ROLE subset_user;

@@ -297,7 +297,7 @@ SET ROLE vt_writer;
 SELECT throws_ok($$SELECT versioning_at('secret', 1, 1)$$, '42501', NULL, 'history is for those who may read the table');
 SELECT throws_ok($$SELECT * FROM versioning_as_of('secret', now())$$, '42501', NULL, 'as is what it was');
 SELECT throws_ok($$SELECT * FROM secret_history$$, '42501', NULL, 'in the view');
-SELECT throws_ok($$SELECT * FROM secret_gone$$, '42501', NULL, 'and what is gone');
+SELECT throws_ok($$SELECT * FROM secret_deleted$$, '42501', NULL, 'and what is gone');
 SELECT throws_ok($$SELECT * FROM docpatterns._versioning_as_of('secret', to_bson(1), NULL, now(), 'revision')$$, '42501', NULL, 'whatever is called');
 SELECT throws_ok($$SELECT * FROM secret_revisions$$, '42501', NULL, 'where it lies');
 RESET ROLE;

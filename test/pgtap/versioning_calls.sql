@@ -86,7 +86,7 @@ SET ROLE dp_tenant;
 SELECT is((SELECT count(*) FROM versioning_as_of('kept', 'infinity')), 1::bigint, 'who may read the table may read its history');
 RESET ROLE;
 DROP FUNCTION kept_as_of;
-DROP VIEW kept_history, kept_gone;
+DROP VIEW kept_history, kept_deleted;
 SELECT throws_ok($$SELECT * FROM versioning_as_of('kept', 'infinity')$$, '55000', 'the history of table public.kept is missing', 'a view was dropped');
 SELECT pattern_repair('kept') \gset
 SELECT is((SELECT count(*) FROM versioning_as_of('kept', 'infinity')), 1::bigint, 'and is made anew');

@@ -49,7 +49,7 @@ WHERE relkind IN ('r', 'p', 'v') AND relnamespace = 'public'::regnamespace AND h
 SQL
 )" '' 'no table and no view shows one'
 is "$(each dp_shop_clerk <<<"SELECT doc FROM products_whole WHERE _id = 9; SELECT pattern_whole('{_id: 9, has_extras: true}', 'products', 9); SELECT versioning_at('products', 9, 1); SELECT count(*) FROM versioning_revisions('products', 9); SELECT count(*) FROM products_history WHERE key = 9;
-  SELECT count(*) FROM products_as_of('infinity') WHERE key = 9; SELECT count(*) FROM products_gone WHERE key = 9; SELECT schema_versioning_read('products', 9); SELECT outlier_contains('products', 9, 7); SELECT preallocated_slots('screenings', 2); SELECT count(*) FROM fanout_timeline('reviews', 1) WHERE key = 1;
+  SELECT count(*) FROM products_as_of('infinity') WHERE key = 9; SELECT count(*) FROM products_deleted WHERE key = 9; SELECT schema_versioning_read('products', 9); SELECT outlier_contains('products', 9, 7); SELECT preallocated_slots('screenings', 2); SELECT count(*) FROM fanout_timeline('reviews', 1) WHERE key = 1;
   SELECT change_feed_read('products', NULL, 10); SELECT single_table_get('app', 'USER#9', 'CART#9'); SELECT count(*) FROM single_collection_get('catalog', 7, 'page'); SELECT bson_lookup('products', '_id', 9); SELECT collection_find('products', '{_id: 9}'); SELECT approximation_read('products', 9, 'views')" | tr '\n' ' ')" \
   '{"_id": 9, "h ERROR:  22023 0 0 0 0  ERROR:  P0002 ERROR:  P0002 0 ERROR:  42501  0 [] ERROR:  P0002 ' 'nor does any call'
 

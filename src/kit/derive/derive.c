@@ -183,13 +183,13 @@ dp_derive_hash(const DpValue *key)
 }
 
 void
-dp_derive_gone(DpGroup *group, struct varlena *shown)
+dp_derive_deleted(DpGroup *group, struct varlena *shown)
 {
 	MemoryContext old = MemoryContextSwitchTo(group->batch->context);
 	DpValue *value = palloc(sizeof(DpValue));
 
 	*value = dp_value_of_document(dp_document_to_varlena(DP_DOC_DATA(shown), DP_DOC_SIZE(shown)));
-	group->gone = lappend(group->gone, value);
+	group->deleted_values = lappend(group->deleted_values, value);
 	MemoryContextSwitchTo(old);
 }
 

@@ -113,10 +113,10 @@ typedef struct DpGroup
 	DpDeriveBatch *batch;
 	DpValue key; /* never null; a copy in the batch's memory */
 	uint64 hash;
-	void *state; /* the pattern's, in the batch's memory; NULL in a new group */
-	List *gone;  /* values with which documents showed deleted rows (DpValue), if values are guarded
-					(adopt.h) */
-	bool changed;   /* take() found a change: set by dp_derive_group() */
+	void *state;          /* the pattern's, in the batch's memory; NULL in a new group */
+	List *deleted_values; /* values with which documents showed deleted rows (DpValue), if values
+				   are guarded (adopt.h) */
+	bool changed;         /* take() found a change: set by dp_derive_group() */
 	bool recompute; /* the state is incomplete: compute from the source. take() may set it too */
 	bool emptied;   /* with recompute: has no rows, because the source was truncated */
 	bool multiple;  /* several target rows have the key: apply() must not consume the state */
@@ -274,7 +274,7 @@ extern MemoryContext dp_derive_memory(DpDeriveBatch *batch);
 extern DpGroup *dp_derive_group(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key);
 
 /* Records the value with which documents of the group showed a deleted source row. */
-extern void dp_derive_gone(DpGroup *group, struct varlena *shown);
+extern void dp_derive_deleted(DpGroup *group, struct varlena *shown);
 
 /* The group of that key, or NULL if the batch does not have it. */
 extern DpGroup *dp_derive_find(DpDeriveBatch *batch, DpDerivation *d, const DpValue *key);

@@ -55,7 +55,7 @@ typedef struct QueueTable
 struct DpQueue
 {
 	DpDecl *decl;
-	bool gone; /* a list of deleted rows: "deleted_link_id" */
+	bool removed; /* a list of deleted rows: "removed_link_id" */
 	QueueTable table;
 	DpWriter *writer;       /* NULL until an entry is inserted */
 	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
@@ -81,7 +81,7 @@ dp_queue_open(DpDecl *decl, const char *option)
 	char *link_id = dp_decl_text(decl, option);
 
 	queue->decl = decl;
-	queue->gone = strcmp(option, "deleted_link_id") == 0;
+	queue->removed = strcmp(option, "removed_link_id") == 0;
 	if (link_id == NULL || strlen(link_id) >= sizeof(queue->table.link_id))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
@@ -130,7 +130,7 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	nulls[table->queued_at - 1] = false;
 	dp_writer_insert_row(queue->writer, values, nulls);
-	if (id % FORGET_EVERY == 0 && queue->gone)
+	if (id % FORGET_EVERY == 0 && queue->removed)
 		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
 	pfree(values);
 	pfree(nulls);
@@ -189,7 +189,7 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 
 /*
  * Deletes at most as many entries older than 30 days, and all but the last 10,000 of a key, which
- * may be NULL.  A list of deleted rows ("deleted_link_id") does this itself after each 256th
+ * may be NULL.  A list of deleted rows ("removed_link_id") does this itself after each 256th
  * insert. Does nothing while another transaction does it, or above READ COMMITTED.
  */
 static void
@@ -412,11 +412,11 @@ is_guard(const Trigger *trigger)
 }
 
 /*
- * _pattern_forget_gone(rel, name)
+ * _pattern_forget_removed(rel, name)
  */
-DP_FUNCTION(dp_pattern_forget_gone);
+DP_FUNCTION(dp_pattern_forget_removed);
 Datum
-dp_pattern_forget_gone(PG_FUNCTION_ARGS)
+dp_pattern_forget_removed(PG_FUNCTION_ARGS)
 {
 	Oid rel = PG_GETARG_OID(0);
 	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
@@ -427,9 +427,9 @@ dp_pattern_forget_gone(PG_FUNCTION_ARGS)
 	{
 		DpDecl *decl = lfirst(lc);
 
-		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "deleted_link_id") != NULL)
+		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "removed_link_id") != NULL)
 		{
-			DpQueue *queue = dp_queue_open(decl, "deleted_link_id");
+			DpQueue *queue = dp_queue_open(decl, "removed_link_id");
 
 			queue_forget(queue, NULL, PG_INT64_MAX);
 			dp_queue_close(queue);

@@ -39,7 +39,7 @@ typedef struct ReadGroup
 static const char late_rows;
 
 /* Groups whose target row was deleted, of declarations that create missing rows: [name, link] */
-static const char gone_groups;
+static const char deleted_groups;
 static const char made_again;
 
 /* Rows with new user data in a derived field */
@@ -48,10 +48,10 @@ static const char user_data_rows;
 /* Of ReadGroup.  They live until no statement on the source is running. */
 static DpStates read_groups = { .outlives = true };
 
-static void
-target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
+static void target_deleted(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc,
+						   struct varlena *doc);
 static void target_truncated(Oid target);
-static void gone_make(Oid target, List *gone);
+static void deleted_make(Oid target, List *keys);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
 static struct varlena *user_data_row(DpDecl *decl, struct varlena *key, bool inserted);
 static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after,
@@ -90,8 +90,8 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 			dp_link_require_owner(d->link_id, false, decl->target);
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 			return PointerGetDatum(target_before(d, decl, trigdata));
-		target_gone(d, decl, trigdata->tg_trigtuple, desc,
-					dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
+		target_deleted(d, decl, trigdata->tg_trigtuple, desc,
+					   dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return PointerGetDatum(NULL);
 	}
 
@@ -104,9 +104,9 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 			dp_derive_take_over(decl->target, with_user_data);
 		dp_derive_late(decl->target, keys);
 	}
-	keys = dp_collected(decl->target, &gone_groups);
+	keys = dp_collected(decl->target, &deleted_groups);
 	if (keys != NIL)
-		gone_make(decl->target, keys);
+		deleted_make(decl->target, keys);
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		target_truncated(decl->target);
 	return PointerGetDatum(NULL);
@@ -289,7 +289,7 @@ derive_mark_read(DpDeriveBatch *batch, Oid source)
  * declaration creates missing rows, it is created again.
  */
 static void
-target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
+target_deleted(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
 {
 	DpBuilder b;
 	DpKey key;
@@ -309,7 +309,7 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 	dp_builder_append_string(&b, NULL, 0, decl->name, strlen(decl->name));
 	dp_builder_append_value(&b, NULL, 0, &link);
 	dp_builder_end(&b);
-	dp_collect(decl->target, &gone_groups, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
+	dp_collect(decl->target, &deleted_groups, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
 }
 
 /*
@@ -339,13 +339,13 @@ target_truncated(Oid target)
 
 /* Creates the target rows of such groups, like those of groups without a row. */
 static void
-gone_make(Oid target, List *gone)
+deleted_make(Oid target, List *keys)
 {
 	DpDeriveBatch *batch = dp_derive_begin();
 	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(batch));
 	ListCell *lc;
 
-	foreach(lc, gone)
+	foreach(lc, keys)
 	{
 		DpValue value = dp_value_of_varlena(lfirst(lc));
 		DpIter iter = { NULL, NULL };
@@ -390,8 +390,8 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	if (after == NULL)
 	{
 		if (update && d->link != NULL)
-			target_gone(d, decl, trigdata->tg_trigtuple, desc,
-						dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
+			target_deleted(d, decl, trigdata->tg_trigtuple, desc,
+						   dp_tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return tuple;
 	}
 
@@ -424,7 +424,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 			value = dp_key_to_value(decl, &key);
 			dp_collect(decl->target, &late_rows, value);
 			if (update && moved)
-				target_gone(d, decl, trigdata->tg_trigtuple, desc, before);
+				target_deleted(d, decl, trigdata->tg_trigtuple, desc, before);
 			if (with_user_data)
 				dp_collect(decl->target, &user_data_rows,
 						   user_data_row(decl, value, before == NULL));

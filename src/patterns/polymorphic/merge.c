@@ -215,7 +215,8 @@ merge_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int si
 	group = dp_derive_group(batch, d, &link);
 	group->recompute = true;
 	if (sign < 0 && dp_held(d->decl, m->field_path))
-		dp_derive_gone(group, m->member != NULL ? dp_member_make(m->member, row->doc) : row->doc);
+		dp_derive_deleted(group,
+						  m->member != NULL ? dp_member_make(m->member, row->doc) : row->doc);
 }
 
 /* Whether two versions of a row are the same in the merged document. */
@@ -267,7 +268,7 @@ merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	if (now != NULL)
 		value = dp_value_of_varlena(now);
 	if (had && dp_held(d->decl, m->field_path) &&
-		dp_value_lost(&was, now != NULL ? &value : NULL, group->gone))
+		dp_value_lost(&was, now != NULL ? &value : NULL, group->deleted_values))
 		return doc;
 	if (now == NULL)
 	{

@@ -586,7 +586,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 				case DP_REF_RESTRICT:
 					/*
 					 * a concurrent writer may remove the reference; a locked row is read again, so
-					 * the sites are gone
+					 * no site is left
 					 */
 					switch (dp_writer_lock(p->w, LockTupleKeyShare))
 					{

@@ -219,7 +219,7 @@ naming_rows(DpSingle *s, const DpSingleRemoved *removed, int n, Naming *naming)
  * written. Returns their number.
  */
 int64
-dp_single_gone(DpSingle *s, DpSingleRemoved *removed, int n)
+dp_single_deleted(DpSingle *s, DpSingleRemoved *removed, int n)
 {
 	DpWriter *w;
 	int64 written;
@@ -514,7 +514,7 @@ dp_single_forget_missing(DpSingle *s)
 		removed[i].moved = false;
 	}
 	SPI_freetuptable(SPI_tuptable);
-	return dp_single_gone(s, removed, n);
+	return dp_single_deleted(s, removed, n);
 }
 
 /* ---------------------------------------------------------------- pieces of statements */

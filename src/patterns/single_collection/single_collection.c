@@ -38,7 +38,7 @@
  * identity]]
  */
 static const char noted_named;
-static const char noted_gone;
+static const char noted_deleted;
 
 static void single_open(DpSingle *s);
 static DpValue *strings_option(DpDecl *decl, const char *option, int *n);
@@ -502,7 +502,7 @@ single_before(DpSingle *s, TriggerData *trigdata)
 	{
 		if (is_update)
 			lock_row(s, trigdata->tg_relation, trigdata->tg_trigtuple);
-		note(s, &noted_gone, &old_read.identity, read.has_identity ? &read.identity : NULL);
+		note(s, &noted_deleted, &old_read.identity, read.has_identity ? &read.identity : NULL);
 	}
 	if (s->missing_error || s->on_delete != DP_SINGLE_KEEP)
 	{
@@ -653,7 +653,7 @@ static void
 single_after(DpDecl *decl)
 {
 	List *named = dp_collected(decl->target, &noted_named);
-	List *removed = dp_collected(decl->target, &noted_gone);
+	List *removed = dp_collected(decl->target, &noted_deleted);
 	ListCell *lc;
 	DpValue identity;
 	DpValue becomes;
@@ -699,14 +699,14 @@ single_after(DpDecl *decl)
 			{
 				DpSingleRemoved next = all[n];
 
-				dp_single_gone(current, all, n);
+				dp_single_deleted(current, all, n);
 				all[0] = next;
 				n = 0;
 			}
 			current = s;
 			n++;
 		}
-		dp_single_gone(current, all, n);
+		dp_single_deleted(current, all, n);
 	}
 	SPI_finish();
 }

@@ -134,7 +134,7 @@ extern void dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
  * Applies the delete rule to rows that refer to removed identities, and updates references to
  * changed ones. Returns the number of rows written.
  */
-extern int64 dp_single_gone(DpSingle *s, DpSingleRemoved *removed, int n);
+extern int64 dp_single_deleted(DpSingle *s, DpSingleRemoved *removed, int n);
 
 /* Does the same for all references to missing documents, which were deleted without triggers. */
 extern int64 dp_single_forget_missing(DpSingle *s);

@@ -72,7 +72,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 static void find_identity(DpSubset *s);
 static void append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 size);
 static void
-remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
+remember_removed(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
 static bool has_element(const DpValue *array, const DpValue *element);
 static struct varlena *subset_elsewhere(DpDerivation *d, const DpValue *key);
 static bool keeps_held(DpSubset *s, DpGroup *group, struct varlena *doc, const DpValue *array);
@@ -158,7 +158,7 @@ subset_open(DpDerivation *d)
 	else
 		s->member = dp_member_compile(NULL);
 	find_identity(s);
-	s->remembers = dp_decl_text(decl, "deleted_link_id") != NULL;
+	s->remembers = dp_decl_text(decl, "removed_link_id") != NULL;
 	s->source_context =
 		AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
 	d->source_column = dp_decl_text(decl, "source_doc_column");
@@ -250,7 +250,7 @@ subset_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int s
 	state->delta += sign;
 	state->deleted |= sign < 0;
 	if (sign < 0 && dp_held(d->decl, s->field))
-		dp_derive_gone(group, dp_member_make(s->member, row->doc));
+		dp_derive_deleted(group, dp_member_make(s->member, row->doc));
 
 	initStringInfo(&key);
 	row_place(s, row, &key, &place);
@@ -444,7 +444,7 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		if (!keeps_held(s, group, doc, &array))
 		{
 			if (s->remembers && (group->emptied || (state != NULL && state->deleted)))
-				remember_gone(d, &group->key, doc, &array);
+				remember_removed(d, &group->key, doc, &array);
 			doc = set_field(doc, s->field, &array);
 		}
 	}
@@ -483,10 +483,10 @@ keeps_held(DpSubset *s, DpGroup *group, struct varlena *doc, const DpValue *arra
 
 	if (!dp_held(d->decl, s->field) ||
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) ||
-		!dp_value_lost(&was, array, group->gone))
+		!dp_value_lost(&was, array, group->deleted_values))
 		return false;
 	rest = dp_value_of_varlena(subset_elsewhere(d, &group->key));
-	return dp_value_lost(&was, array, lappend(list_copy(group->gone), &rest));
+	return dp_value_lost(&was, array, lappend(list_copy(group->deleted_values), &rest));
 }
 
 /* All members of a group, and the rows that they show a part of. */
@@ -626,7 +626,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 
 /* Adds members that are no longer shown to the list of removed ones. */
 static void
-remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
+remember_removed(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
 {
 	DpSubset *s = d->state;
 	DpQueue *queue = NULL;
@@ -650,7 +650,7 @@ remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const Dp
 		append_identity(s, &b, member.data, member.len);
 		dp_builder_end(&b);
 		if (queue == NULL)
-			queue = dp_queue_open(d->decl, "deleted_link_id");
+			queue = dp_queue_open(d->decl, "removed_link_id");
 		dp_queue_add(queue, key, dp_builder_finish_bson(&b));
 	}
 	if (queue != NULL)

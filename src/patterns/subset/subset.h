@@ -16,7 +16,7 @@
  *
  * A saved array may be an old copy.  To distinguish old elements from new ones, the
  * identities of members that are no longer shown are added to a list (a queue,
- * <target>_<name>_gone).
+ * <target>_<name>_removed).
  */
 #ifndef DP_PATTERNS_SUBSET_SUBSET_H
 #define DP_PATTERNS_SUBSET_SUBSET_H

@@ -300,7 +300,7 @@ attach_truncate(DpTree *attached)
 			continue;
 		id = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(d));
 		if (id.type != DP_TYPE_NULL && id.type != DP_TYPE_UNDEFINED)
-			dp_tree_follow_gone(tree, &follow, &id, tree->on_delete, NULL, 0);
+			dp_tree_follow_deleted(tree, &follow, &id, tree->on_delete, NULL, 0);
 	}
 	dp_tree_follow_end(&follow);
 	SPI_finish();
@@ -524,8 +524,8 @@ dp_tree_attach_process_note(DpDecl *decl, const DpValue *id)
 }
 
 void
-dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTreeDelete rule,
-					const DpValue *chain, int n)
+dp_tree_follow_deleted(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTreeDelete rule,
+					   const DpValue *chain, int n)
 {
 	DpTreeFollow *f;
 

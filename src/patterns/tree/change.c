@@ -36,9 +36,9 @@
 
 static bool map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item);
 static DpTreeNode *new_parent_of(DpTreeChange *c, const DpValue *id);
-static void came_rows(DpTreeChange *c);
+static void rows_inserted(DpTreeChange *c);
 static bool anything_moves(DpTreeChange *c);
-static void ids_gone(DpTreeChange *c);
+static void ids_deleted(DpTreeChange *c);
 static void refuse_children(DpTreeChange *c, const DpValue *id);
 static void adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *new_parent);
 static void delete_below(DpTreeChange *c, const DpValue *id);
@@ -71,14 +71,14 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 	c->scratch = AllocSetContextCreate(c->context, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(c->context);
 
-	came_rows(c);
+	rows_inserted(c);
 	c->moves = anything_moves(c);
 	if (c->moves)
 		dp_tree_lock_moves(tree);
 	c->w = dp_tree_writer(tree);
 	if (tree->truth == DP_TREE_CHILDREN)
 		listed_children(c);
-	ids_gone(c);
+	ids_deleted(c);
 	find_parents(c);
 	lock_parents(c);
 	set_parents(c);
@@ -230,7 +230,7 @@ dp_tree_node_add(DpTreeChange *c, const DpValue *id)
 
 /* Creates nodes for the rows of the statement, and lists ids that they no longer have. */
 static void
-came_rows(DpTreeChange *c)
+rows_inserted(DpTreeChange *c)
 {
 	DpTreeStatement *s = c->s;
 	int i;
@@ -325,7 +325,7 @@ new_parent_of(DpTreeChange *c, const DpValue *id)
  * Ids that are no more: what happens to the children.
  */
 static void
-ids_gone(DpTreeChange *c)
+ids_deleted(DpTreeChange *c)
 {
 	int i;
 	DpTree *tree = c->tree;
@@ -371,7 +371,7 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 			 errdetail("The tree is declared with on_delete => 'restrict'."),
 			 errhint("Delete the whole subtree in one statement, or move the children first.")));
 	if (dp_tree_has_attached(c->tree))
-		dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
+		dp_tree_follow_deleted(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
 }
 
 /* Moves the children of a removed id below another node, or makes them roots. */
@@ -465,7 +465,7 @@ delete_below(DpTreeChange *c, const DpValue *top)
 					next = lappend(next, &node->id);
 			}
 			if (dp_tree_has_attached(c->tree))
-				dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_CASCADE, NULL, 0);
+				dp_tree_follow_deleted(c->tree, &c->follow, id, DP_TREE_CASCADE, NULL, 0);
 		}
 		level = next;
 	}

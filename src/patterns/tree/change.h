@@ -91,7 +91,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
  * Records that a node is no longer below another one: an array of children that was read before
  * may still have it.
  */
-extern void dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child);
+extern void dp_tree_remember_removed(DpTree *tree, const DpValue *parent, const DpValue *child);
 
 /*
  * The array of a node's children as their rows have it, in the order of siblings; in the current
@@ -140,10 +140,10 @@ typedef struct DpTreeStatement
 	int depth; /* of the statement's triggers */
 	DpTreeSaved *saved;
 	int nsaved;
-	int acame;
+	int asaved;
 	DpTreeRemoved *removed;
 	int nremoved;
-	int agone;
+	int aremoved;
 	DpTreeListed *listed;
 	int nlisted;
 	int alisted;
@@ -197,8 +197,8 @@ dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n,
  * Called for a removed node: attached documents are refused, deleted, moved to another node, or
  * (after a change of its id) follow.
  */
-extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
-								DpTreeDelete rule, const DpValue *chain, int n);
+extern void dp_tree_follow_deleted(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
+								   DpTreeDelete rule, const DpValue *chain, int n);
 extern void dp_tree_follow_end(DpTreeFollow **follow);
 
 /* DpPattern: process_note of attached documents; the value is the node's id. */

@@ -71,14 +71,15 @@ dp_tree_statement_free(DpTreeStatement *statement)
 DpTreeSaved *
 dp_tree_saved(DpTreeStatement *s)
 {
-	s->saved = grown(s->state.context, s->saved, s->nsaved, &s->acame, sizeof(DpTreeSaved));
+	s->saved = grown(s->state.context, s->saved, s->nsaved, &s->asaved, sizeof(DpTreeSaved));
 	return &s->saved[s->nsaved++];
 }
 
 DpTreeRemoved *
 dp_tree_removed(DpTreeStatement *s)
 {
-	s->removed = grown(s->state.context, s->removed, s->nremoved, &s->agone, sizeof(DpTreeRemoved));
+	s->removed =
+		grown(s->state.context, s->removed, s->nremoved, &s->aremoved, sizeof(DpTreeRemoved));
 	return &s->removed[s->nremoved++];
 }
 

@@ -48,7 +48,7 @@ dp_tree(DpDecl *decl)
 	tree->path_lead = true;
 	dp_options_read(decl, tree);
 	tree->link_id = dp_decl_text(decl, "link_id");
-	tree->remembers = dp_decl_text(decl, "deleted_link_id") != NULL;
+	tree->remembers = dp_decl_text(decl, "removed_link_id") != NULL;
 	tree->chained = tree->ancestors != NULL || tree->path != NULL || tree->depth != NULL;
 	tree->mark = psprintf("%s %s", decl->pattern, decl->name);
 

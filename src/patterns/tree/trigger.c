@@ -299,7 +299,7 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 			removed->children = dp_tree_copy_value(s->state.context, &array);
 		if (had && tree->remembers &&
 			(!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
-			dp_tree_remember_gone(tree, &old_parent, &old_id);
+			dp_tree_remember_removed(tree, &old_parent, &old_id);
 	}
 	if (tree->truth == DP_TREE_CHILDREN)
 	{

@@ -199,8 +199,8 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 			{
 				int n = self->up != NULL ? dp_tree_chain_of(c, self->up, true) : 0;
 
-				dp_tree_follow_gone(c->tree, &c->follow, &removed->id, DP_TREE_REPARENT, c->chain,
-									n);
+				dp_tree_follow_deleted(c->tree, &c->follow, &removed->id, DP_TREE_REPARENT,
+									   c->chain, n);
 			}
 		}
 	}

@@ -199,7 +199,7 @@ same_id(const DpValue *a, const DpValue *b)
 
 /* An entry of the list of former children */
 static struct varlena *
-gone_entry(const DpValue *child)
+removed_entry(const DpValue *child)
 {
 	DpBuilder b;
 
@@ -211,11 +211,11 @@ gone_entry(const DpValue *child)
 }
 
 void
-dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child)
+dp_tree_remember_removed(DpTree *tree, const DpValue *parent, const DpValue *child)
 {
-	DpQueue *queue = dp_queue_open(tree->decl, "deleted_link_id");
+	DpQueue *queue = dp_queue_open(tree->decl, "removed_link_id");
 
-	dp_queue_add(queue, parent, gone_entry(child));
+	dp_queue_add(queue, parent, removed_entry(child));
 	dp_queue_close(queue);
 }
 
@@ -240,8 +240,8 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 		if (!known && tree->remembers && dp_tree_id(tree, old, &id))
 		{
 			if (queue == NULL)
-				queue = dp_queue_open(tree->decl, "deleted_link_id");
-			known = dp_queue_has(queue, &id, gone_entry(&value));
+				queue = dp_queue_open(tree->decl, "removed_link_id");
+			known = dp_queue_has(queue, &id, removed_entry(&value));
 		}
 		if (!known)
 			refuse(tree, tree->children_text,

@@ -86,7 +86,7 @@ static const DpOption options[] = {
 DP_DEFINE_PATTERN(versioning) = { .name = "versioning",
 								  .init = dp_versioning_init,
 								  .keeps_originals = true,
-								  .views = "history gone",
+								  .views = "history deleted",
 								  .options = options,
 								  .repair_row = method_repair_row,
 								  .partition = dp_versioning_partition };

@@ -1107,7 +1107,7 @@ all_deleted(DpVersioning *v, Relation rel)
  * detached.
  */
 static bool
-is_recorded_gone(DpVersioning *v, const DpKey *key, struct varlena *doc)
+is_recorded_deleted(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -1179,8 +1179,8 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				SPI_connect();
 				if (attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
-				else if (!is_recorded_gone(v, &key,
-										   (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
+				else if (!is_recorded_deleted(v, &key,
+											  (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
 					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
 				SPI_finish();
 			}
