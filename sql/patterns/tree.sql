@@ -39,6 +39,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
       DETAIL = 'IDs of nodes must be unique in the whole table, and an index on a field of '

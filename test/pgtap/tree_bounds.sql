@@ -1,7 +1,7 @@
 -- The bounds of the tree pattern: loads in any order, deep trees, long ids, ids that hold separators, triggers of users, renamed
 -- and dropped tables, what is refused.
 SET client_min_messages = warning;
-SELECT plan(43);
+SELECT plan(44);
 SELECT collection_create('n') \g /dev/null
 
 -- thousands of rows in one statement, children first: each row is written twice, and all indexes know the second version
@@ -106,6 +106,8 @@ DROP SCHEMA elsewhere; DROP OWNED BY tree_owner; DROP ROLE tree_owner;
 -- refused
 CREATE TABLE parts (id int PRIMARY KEY, doc bson) PARTITION BY RANGE (id);
 SELECT throws_ok($$SELECT tree_enable('parts', parent => 'up')$$, '0A000', NULL, 'nodes are not partitioned');
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (9);
+SELECT throws_ok($$SELECT tree_enable('parts_1', parent => 'up')$$, '42809', NULL, 'nor are they in a partition');
 CREATE VIEW seen AS SELECT * FROM parts;
 SELECT throws_ok($$SELECT tree_enable('seen', parent => 'up')$$, '42809', NULL, 'nor a view');
 DROP TABLE parts CASCADE;
