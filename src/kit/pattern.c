@@ -41,6 +41,7 @@
 #include "bson/catalog.h"
 #include "kit/note.h"
 #include "kit/registry.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
@@ -264,10 +265,10 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	decl = repair ? decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3)) : NULL;
-	if (decl != NULL && dp_pattern_find(decl->pattern)->drop_orphans != NULL)
+	if (decl != NULL && decl->methods->side != NULL)
 	{
 		LockRelationOid(rel, RowExclusiveLock);
-		dp_pattern_find(decl->pattern)->drop_orphans(decl);
+		decl->methods->side->drop_orphans(decl);
 	}
 	if (out == NULL)
 		PG_RETURN_NULL();

@@ -95,8 +95,8 @@ typedef struct DpPattern
 	/* Makes consistent what a note (note.h) of the pattern names; called likewise. */
 	void (*process_note)(DpDecl *decl, const DpValue *value);
 
-	/* Deletes rows of its side table whose base row does not exist, for pattern_repair(). */
-	void (*drop_orphans)(DpDecl *decl);
+	/* A side table whose rows follow the table's: side/side.h. */
+	const struct DpSideMethods *side;
 
 	/* The pattern's own views, which show a table's documents in another shape: view.h. */
 	const struct DpViewMethods *view;

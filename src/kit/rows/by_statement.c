@@ -94,18 +94,3 @@ dp_row_missing(DpDecl *decl, const DpKey *key)
 					errmsg("table %s has no document with the key %s",
 						   dp_relation_name(decl->target), dp_key_to_text(decl, key))));
 }
-
-void
-dp_side_drop_orphans(DpDecl *decl, Oid side, const char *condition)
-{
-	SPIPlanPtr plan;
-
-	SPI_connect();
-	plan = dp_statement(decl,
-						"DELETE FROM {relation} AS side WHERE {sql} NOT EXISTS"
-						" (SELECT FROM {table} AS base WHERE {base.key = side.key})",
-						side, condition);
-	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side, decl->name,
-				  DP_MARK_INTERNAL);
-	SPI_finish();
-}

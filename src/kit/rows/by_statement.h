@@ -47,10 +47,4 @@ extern void dp_row_write(DpDecl *decl, const DpKey *key, struct varlena *doc);
 /* Raises NO_DATA_FOUND: the table has no document with this key. */
 extern void dp_row_missing(DpDecl *decl, const DpKey *key) pg_attribute_noreturn();
 
-/*
- * Deletes the rows of a side table, called side, whose base row does not exist, and those that
- * satisfy a condition: SQL text before the other one, as "side.until < ... OR", or "".
- */
-extern void dp_side_drop_orphans(DpDecl *decl, Oid side, const char *condition);
-
 #endif /* DP_KIT_ROWS_BY_STATEMENT_H */

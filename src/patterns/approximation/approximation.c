@@ -26,6 +26,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "kit/options.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/trigger.h"
 #include "patterns/approximation/approximation.h"
@@ -54,15 +55,10 @@ dp_approximation_trigger(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		return dp_trigger_pass(fcinfo);
 	a = dp_approximation(decl);
+	if (a->form == DP_APPROXIMATION_SHARDS)
+		dp_side_trigger(decl, trigdata);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(approximation_before(a, trigdata));
-	if (a->form == DP_APPROXIMATION_SHARDS)
-	{
-		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-			dp_approximation_shards_after(a, trigdata);
-		else
-			dp_approximation_shards_statement(a, trigdata);
-	}
 	return PointerGetDatum(NULL);
 }
 
@@ -188,8 +184,6 @@ approximation_before(DpApproximation *a, TriggerData *trigdata)
 	DpValue new;
 	bool known;
 
-	if (is_update && a->form == DP_APPROXIMATION_SHARDS)
-		dp_approximation_shards_before(a, trigdata);
 	if (is_update && dp_trigger_same_document(trigdata, a->decl))
 		return tuple;
 	after = dp_tuple_document(a->decl, tuple, desc);

@@ -22,8 +22,6 @@
 #ifndef DP_PATTERNS_APPROXIMATION_APPROXIMATION_H
 #define DP_PATTERNS_APPROXIMATION_APPROXIMATION_H
 
-#include "commands/trigger.h"
-
 #include "bson/amount.h"
 #include "bson/path.h"
 #include "kit/declaration.h"
@@ -107,10 +105,5 @@ dp_approximation_write(DpApproximation *a, const DpKey *key, const DpValue *amou
 /* Adds to the shards of the row. */
 extern void dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue *amount,
 										bool restricted);
-
-/* Called by triggers for deleted rows and changed keys, and for statements. */
-extern void dp_approximation_shards_before(DpApproximation *a, TriggerData *trigdata);
-extern void dp_approximation_shards_after(DpApproximation *a, TriggerData *trigdata);
-extern void dp_approximation_shards_statement(DpApproximation *a, TriggerData *trigdata);
 
 #endif /* DP_PATTERNS_APPROXIMATION_APPROXIMATION_H */

@@ -7,10 +7,6 @@
  * the document's row FOR KEY SHARE, which only blocks deleting it and changing its
  * key.  Both then delete or move the shards, waiting for transactions that are
  * adding to them.
- *
- * Changed keys are processed at the end of the statement: two rows may exchange
- * their keys.  Moving a row to another partition fires DELETE and INSERT triggers;
- * its BEFORE UPDATE trigger records both keys.
  */
 #include "postgres.h"
 
@@ -30,7 +26,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
-#include "kit/side/moves.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "mql/collection_split.h"
@@ -50,8 +46,9 @@ static void hold_row(void *arg);
 static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
 static Oid shards_table(DpApproximation *a);
-static void drop_orphans(DpDecl *decl);
-static void moves_finish(DpApproximation *a);
+static void *shards_leave(DpDecl *decl, const DpMove *move);
+static void shards_arrive(DpDecl *decl, const DpMove *move, void *sum);
+static void shards_drop_orphans(DpDecl *decl);
 static bool document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
@@ -74,6 +71,10 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
+static const DpSideMethods side = { .leave = shards_leave,
+									.arrive = shards_arrive,
+									.drop_orphans = shards_drop_orphans };
+
 DP_DEFINE_PATTERN(approximation) = { .name = "approximation",
 									 .init = dp_approximation_init,
 									 .options = options,
@@ -82,7 +83,7 @@ DP_DEFINE_PATTERN(approximation) = { .name = "approximation",
 									 .whole = method_whole,
 									 .keep = method_keep,
 									 .split = method_split,
-									 .drop_orphans = drop_orphans,
+									 .side = &side,
 									 .repair_row = method_repair_row };
 
 /*
@@ -166,52 +167,6 @@ dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue 
 }
 
 /*
- * BEFORE UPDATE of a row.
- */
-void
-dp_approximation_shards_before(DpApproximation *a, TriggerData *trigdata)
-{
-	dp_moves_before(a->decl, trigdata);
-}
-
-/*
- * AFTER DELETE of a row, or UPDATE that changes its key.
- */
-void
-dp_approximation_shards_after(DpApproximation *a, TriggerData *trigdata)
-{
-	DpKey from;
-	DpAmount sum;
-
-	if (dp_moves_after(a->decl, trigdata, &from) == NULL)
-	{
-		dp_amount_set_int(&sum, 0, false);
-		dp_shards_take(shards_table(a), from.values, true, &sum);
-	}
-}
-
-/*
- * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
- */
-void
-dp_approximation_shards_statement(DpApproximation *a, TriggerData *trigdata)
-{
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		drop_orphans(a->decl);
-	else
-		moves_finish(a);
-}
-
-static void
-drop_orphans(DpDecl *decl)
-{
-	DpApproximation *a = dp_approximation(decl);
-
-	if (a->shards > 0)
-		dp_side_drop_orphans(decl, shards_table(a), "");
-}
-
-/*
  * Locks the row of a key against deletion, as the owner, and first as the user if the user may not
  * see all rows. Raises NO_DATA_FOUND, and what adding to the document raises.
  */
@@ -239,46 +194,32 @@ shards_table(DpApproximation *a)
 	return a->side;
 }
 
-/*
- * Removes the shards of all rows whose keys have changed before inserting any under their new
- * keys: keys may have been exchanged.
- */
-static void
-moves_finish(DpApproximation *a)
+/* Shards arrive as one. */
+static void *
+shards_leave(DpDecl *decl, const DpMove *move)
 {
-	List *mine = dp_moves_take(a->decl);
-	Oid table;
-	DpAmount *sums;
-	int64 *counts;
-	ListCell *lc;
-	int i = 0;
+	DpAmount *sum = palloc(sizeof(DpAmount));
 
-	if (mine == NIL)
-		return;
-	table = shards_table(a);
-	sums = palloc(sizeof(DpAmount) * Max(1, list_length(mine)));
-	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
-	foreach(lc, mine)
-	{
-		DpMove *move = lfirst(lc);
+	dp_amount_set_int(sum, 0, false);
+	return dp_shards_take(shards_table(dp_approximation(decl)), move->from.values, true, sum) > 0
+			   ? sum
+			   : NULL;
+}
 
-		dp_amount_set_int(&sums[i], 0, false);
-		counts[i] = dp_shards_take(table, move->from.values, true, &sums[i]);
-		i++;
-	}
-	i = 0;
-	foreach(lc, mine)
-	{
-		DpMove *move = lfirst(lc);
+static void
+shards_arrive(DpDecl *decl, const DpMove *move, void *sum)
+{
+	dp_shards_put(shards_table(dp_approximation(decl)), move->to.values,
+				  &((DpAmount *) sum)->value);
+}
 
-		/* a later statement, or a trigger, may have deleted the row */
-		SPI_connect();
-		if (counts[i] > 0 && !move->gone && dp_row_lock(a->decl, &move->to, "", DP_RUN_AS_OWNER))
-			dp_shards_put(table, move->to.values, &sums[i].value);
-		SPI_finish();
-		i++;
-	}
-	list_free(mine);
+static void
+shards_drop_orphans(DpDecl *decl)
+{
+	DpApproximation *a = dp_approximation(decl);
+
+	if (a->shards > 0)
+		dp_side_drop_orphans(decl, shards_table(a), "");
 }
 
 /*

@@ -30,6 +30,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -76,6 +77,8 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
+static const DpSideMethods side = { .drop_orphans = method_drop_orphans };
+
 DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 							   .views = "whole",
 							   .options = options,
@@ -83,7 +86,7 @@ DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 							   .whole = method_whole,
 							   .keep = method_keep,
 							   .split = method_split,
-							   .drop_orphans = method_drop_orphans,
+							   .side = &side,
 							   .repair_row = method_repair_row };
 
 /*

@@ -28,7 +28,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
-#include "kit/rows/by_statement.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"

@@ -38,7 +38,7 @@
 #include "bson/compare.h"
 #include "kit/rows/by_statement.h"
 #include "kit/rows/table.h"
-#include "kit/side/moves.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "patterns/preallocated/preallocated.h"

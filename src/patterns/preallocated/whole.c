@@ -16,6 +16,7 @@
 #include "kit/adopt.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "mql/collection_split.h"
@@ -346,6 +347,8 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
+static const DpSideMethods side = { .drop_orphans = dp_claims_drop_orphans };
+
 DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
 									.keeps_originals = true,
 									.options = options,
@@ -353,5 +356,5 @@ DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
 									.whole = methods_whole,
 									.keep = methods_keep,
 									.split = methods_split,
-									.drop_orphans = dp_claims_drop_orphans,
+									.side = &side,
 									.repair_row = method_repair_row };
