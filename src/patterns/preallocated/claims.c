@@ -12,10 +12,7 @@
  * order of their names.
  *
  * A claim locks the document FOR KEY SHARE, which only blocks deleting it and
- * changing its key.  Both then delete or move the claims.  Changed keys are
- * processed at the end of the statement: two rows may exchange their keys.  Moving
- * a row to another partition fires DELETE and INSERT triggers; its BEFORE UPDATE
- * trigger records both keys.
+ * changing its key.  Both then delete or move the claims.
  */
 #include "postgres.h"
 
@@ -56,7 +53,13 @@ static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn(
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
 static bool claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 						const DpValue *holder, bool expired_too);
-static void moves_finish(DpPreallocated *p);
+static void *claims_leave(DpDecl *decl, const DpMove *move);
+static void claims_arrive(DpDecl *decl, const DpMove *move, void *rows);
+static void claims_drop_orphans(DpDecl *decl);
+
+const DpSideMethods dp_claims_side = { .leave = claims_leave,
+									   .arrive = claims_arrive,
+									   .drop_orphans = claims_drop_orphans };
 
 /*
  * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
@@ -437,123 +440,58 @@ dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells)
 
 /* ---------------------------------------------------------------- triggers */
 
-/*
- * BEFORE UPDATE of a row.
- */
-void
-dp_claims_before(DpPreallocated *p, TriggerData *trigdata)
+static void *
+claims_leave(DpDecl *decl, const DpMove *move)
 {
-	dp_moves_before(p->decl, trigdata);
+	Oid table = claims_table(dp_preallocated(decl));
+	SPIPlanPtr plan = dp_statement(decl,
+								   "DELETE FROM {relation} AS c WHERE {side key = $key}"
+								   " RETURNING c.slot, c.holder, c.until",
+								   table);
+
+	return dp_run_marked(decl, plan, (Datum *) move->from.values, NULL, DP_RUN_AS_OWNER,
+						 SPI_OK_DELETE_RETURNING, table, NULL, DP_MARK_INTERNAL) > 0
+			   ? SPI_tuptable
+			   : NULL;
 }
 
-/*
- * AFTER DELETE of a row, or UPDATE that changes its key.
- */
-void
-dp_claims_after(DpPreallocated *p, TriggerData *trigdata)
+static void
+claims_arrive(DpDecl *decl, const DpMove *move, void *rows)
 {
-	DpKey from;
+	SPITupleTable *left = rows;
+	Oid table = claims_table(dp_preallocated(decl));
+	SPIPlanPtr plan =
+		dp_statement(decl,
+					 "INSERT INTO {relation} ({side key}, slot, holder, until) VALUES"
+					 " ({$key}, {$key+1 text}, {$key+2 bson_value}, {$key+3 timestamptz})",
+					 table);
+	Datum values[INDEX_MAX_KEYS + 3];
+	char nulls[INDEX_MAX_KEYS + 4];
 
-	if (dp_moves_after(p->decl, trigdata, &from) == NULL)
+	memcpy(values, move->to.values, sizeof(Datum) * decl->nkeys);
+	for (uint64 i = 0; i < left->numvals; i++)
 	{
-		SPI_connect();
-		dp_run_marked(p->decl,
-					  dp_statement(p->decl, "DELETE FROM {relation} AS c WHERE {side key = $key}",
-								   claims_table(p)),
-					  from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL,
+		memset(nulls, ' ', sizeof(nulls));
+		for (int k = 0; k < 3; k++)
+		{
+			bool isnull;
+
+			values[decl->nkeys + k] = SPI_getbinval(left->vals[i], left->tupdesc, k + 1, &isnull);
+			if (isnull)
+				nulls[decl->nkeys + k] = 'n';
+		}
+		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
 					  DP_MARK_INTERNAL);
-		SPI_finish();
 	}
 }
 
-/*
- * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
- */
-void
-dp_claims_statement(DpPreallocated *p, TriggerData *trigdata)
-{
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		dp_claims_drop_orphans(p->decl);
-	else
-		moves_finish(p);
-}
-
-/* Deletes claims whose document does not exist, and expired ones. */
-void
-dp_claims_drop_orphans(DpDecl *decl)
+/* Deletes expired claims, too. */
+static void
+claims_drop_orphans(DpDecl *decl)
 {
 	DpPreallocated *p = dp_preallocated(decl);
 
 	if (p->link_id != NULL)
 		dp_side_drop_orphans(decl, claims_table(p),
 							 "side.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR");
-}
-
-/*
- * The claims of all rows whose keys have changed are taken out first and put
- * under their new keys then: keys may have changed places.
- */
-static void
-moves_finish(DpPreallocated *p)
-{
-	DpDecl *decl = p->decl;
-	int nkeys = decl->nkeys;
-	List *mine = dp_moves_take(p->decl);
-	Oid table;
-	List *taken = NIL;
-	SPIPlanPtr plan;
-	ListCell *lc;
-	ListCell *lc2;
-
-	if (mine == NIL)
-		return;
-	table = claims_table(p);
-	SPI_connect();
-	plan = dp_statement(decl,
-						"DELETE FROM {relation} AS c WHERE {side key = $key}"
-						" RETURNING c.slot, c.holder, c.until",
-						table);
-	foreach(lc, mine)
-	{
-		DpMove *move = lfirst(lc);
-
-		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING,
-					  table, NULL, DP_MARK_INTERNAL);
-		taken = lappend(taken, SPI_tuptable);
-	}
-	plan = dp_statement(decl,
-						"INSERT INTO {relation} ({side key}, slot, holder, until) VALUES"
-						" ({$key}, {$key+1 text}, {$key+2 bson_value}, {$key+3 timestamptz})",
-						table);
-	forboth(lc, mine, lc2, taken)
-	{
-		DpMove *move = lfirst(lc);
-		SPITupleTable *rows = lfirst(lc2);
-		uint64 i;
-
-		/* a later statement, or a trigger, may have deleted the row */
-		if (rows->numvals == 0 || move->gone || !dp_row_lock(decl, &move->to, "", DP_RUN_AS_OWNER))
-			continue;
-		for (i = 0; i < rows->numvals; i++)
-		{
-			Datum values[INDEX_MAX_KEYS + 3];
-			char nulls[INDEX_MAX_KEYS + 4];
-			int k;
-
-			memset(nulls, ' ', sizeof(nulls));
-			memcpy(values, move->to.values, sizeof(Datum) * nkeys);
-			for (k = 0; k < 3; k++)
-			{
-				bool isnull;
-
-				values[nkeys + k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
-				if (isnull)
-					nulls[nkeys + k] = 'n';
-			}
-			dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
-						  DP_MARK_INTERNAL);
-		}
-	}
-	SPI_finish();
-	list_free(mine);
 }

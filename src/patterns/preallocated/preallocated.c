@@ -32,6 +32,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
+#include "kit/side/side.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/trigger.h"
@@ -90,16 +91,13 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		return dp_trigger_pass(fcinfo);
 	p = dp_preallocated(decl);
+	if (p->link_id != NULL)
+		dp_side_trigger(decl, trigdata);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(preallocated_before(p, trigdata));
-	if (p->link_id == NULL)
-		return PointerGetDatum(NULL);
-	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		dp_claims_statement(p, trigdata);
-	else if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	if (p->link_id != NULL && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
+		TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		adopt_row(p, trigdata);
-	else
-		dp_claims_after(p, trigdata);
 	return PointerGetDatum(NULL);
 }
 
@@ -327,8 +325,6 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 	struct varlena *old = NULL;
 	struct varlena *result;
 
-	if (is_update && p->link_id != NULL)
-		dp_claims_before(p, trigdata);
 	if (is_update)
 	{
 		if (dp_trigger_same_document(trigdata, p->decl))

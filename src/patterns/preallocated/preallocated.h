@@ -134,12 +134,7 @@ extern bool dp_claims_release(DpPreallocated *p, const DpKey *key, const char *c
  */
 extern void dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells);
 
-/* The triggers let the claims follow their documents. */
-extern void dp_claims_before(DpPreallocated *p, TriggerData *trigdata);
-extern void dp_claims_after(DpPreallocated *p, TriggerData *trigdata);
-extern void dp_claims_statement(DpPreallocated *p, TriggerData *trigdata);
-
-/* Deletes claims whose document does not exist, and expired ones. */
-extern void dp_claims_drop_orphans(DpDecl *decl);
+/* The claims follow their documents. */
+extern const struct DpSideMethods dp_claims_side;
 
 #endif /* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

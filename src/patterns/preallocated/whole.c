@@ -16,7 +16,6 @@
 #include "kit/adopt.h"
 #include "kit/options.h"
 #include "kit/registry.h"
-#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "mql/collection_split.h"
@@ -347,8 +346,6 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-static const DpSideMethods side = { .drop_orphans = dp_claims_drop_orphans };
-
 DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
 									.keeps_originals = true,
 									.options = options,
@@ -356,5 +353,5 @@ DP_DEFINE_PATTERN(preallocated) = { .name = PATTERN,
 									.whole = methods_whole,
 									.keep = methods_keep,
 									.split = methods_split,
-									.side = &side,
+									.side = &dp_claims_side,
 									.repair_row = method_repair_row };
