@@ -68,8 +68,10 @@ static Cold *cold_of(DpDecl *decl);
 static Oid side_of(Cold *c);
 static HeapTuple cold_before(Cold *c, TriggerData *trigdata);
 static void cold_after(Cold *c, TriggerData *trigdata);
-static void cold_statement(Cold *c, TriggerData *trigdata);
-static void cold_moves(Cold *c, TriggerData *trigdata, bool whole);
+static void *cold_leave(DpDecl *decl, const DpMove *move);
+static void cold_arrive(DpDecl *decl, const DpMove *move, void *cold);
+static void cold_correct(DpDecl *decl, const DpMove *move);
+static void cold_drop_orphans(DpDecl *decl);
 static bool cold_present(const Cold *c, struct varlena *doc);
 static struct varlena *cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest);
 static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varlena *cold);
@@ -80,7 +82,6 @@ static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
 static void row_write(Cold *c, const DpKey *key, struct varlena *doc);
 static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
 static void side_put(Cold *c, const DpKey *key, struct varlena *cold);
-static struct varlena *side_take(Cold *c, const DpKey *key);
 static void side_drop(Cold *c, const DpKey *key);
 static void side_drop_lost(Cold *c, const DpKey *key);
 static Cold *cold_argument(FunctionCallInfo fcinfo);
@@ -104,7 +105,7 @@ dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		cold_after(cold_of(decl), trigdata);
 	else
-		cold_statement(cold_of(decl), trigdata);
+		dp_side_statement(decl, trigdata);
 	return PointerGetDatum(NULL);
 }
 
@@ -223,30 +224,23 @@ cold_after(Cold *c, TriggerData *trigdata)
 	struct varlena *doc;
 	HeapTuple tuple;
 	DpKey key;
+	DpKey to;
 	DpMove *move;
 
 	if (marked == DP_MARK_INTERNAL)
 		return;
+	tuple = dp_trigger_row(trigdata);
 	dp_key_of_tuple(c->decl, trigdata->tg_trigtuple, desc, &key);
-	if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	dp_key_of_tuple(c->decl, tuple, desc, &to);
+	if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) || !dp_key_identical(c->decl, &key, &to))
 	{
-		cold_moves(c, trigdata, is_whole);
+		move = dp_side_after(c->decl, trigdata);
+		if (move != NULL && is_whole)
+			move->flags |= MOVED_WHOLE;
 		return;
 	}
-	tuple = trigdata->tg_trigtuple;
-	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-	{
-		DpKey to;
-
-		tuple = trigdata->tg_newtuple;
-		dp_key_of_tuple(c->decl, tuple, desc, &to);
-		if (!dp_key_identical(c->decl, &key, &to))
-		{
-			cold_moves(c, trigdata, is_whole);
-			return;
-		}
-	}
-	else if (trigdata->tg_relation->rd_rel->relispartition && dp_moves_arriving(c->decl, &key))
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) &&
+		trigdata->tg_relation->rd_rel->relispartition && dp_moves_arriving(c->decl, &key))
 		return;
 
 	move = dp_moves_stay(c->decl, &key);
@@ -285,73 +279,49 @@ cold_after(Cold *c, TriggerData *trigdata)
 	SPI_finish();
 }
 
-/* AFTER UPDATE, DELETE or TRUNCATE, for each statement: cold fields follow their documents. */
-static void
-cold_statement(Cold *c, TriggerData *trigdata)
+/* Returns the cold fields of a key. */
+static void *
+cold_leave(DpDecl *decl, const DpMove *move)
 {
-	List *moves;
-	List *cold = NIL;
-	ListCell *lc;
-	ListCell *lc2;
+	Cold *c = cold_of(decl);
+	SPIPlanPtr plan =
+		dp_statement(decl, "DELETE FROM {relation} WHERE {side key = $key} RETURNING cold",
+					 side_of(c));
+	bool isnull;
 
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-	{
-		dp_side_drop_orphans(c->decl, side_of(c), "");
-		return;
-	}
-
-	moves = dp_moves_take(c->decl);
-	if (moves == NIL)
-		return;
-	SPI_connect();
-	foreach(lc, moves)
-	{
-		CHECK_FOR_INTERRUPTS();
-		cold = lappend(cold, side_take(c, &((DpMove *) lfirst(lc))->from));
-	}
-	forboth(lc, moves, lc2, cold)
-	{
-		DpMove *move = lfirst(lc);
-		struct varlena *taken = lfirst(lc2);
-
-		if (move->gone)
-			continue;
-		if (taken != NULL && !(move->flags & MOVED_WHOLE))
-			side_put(c, &move->to, taken);
-		(void) cold_repair_row(c, &move->to);
-		if (move->flags & MOVED_WRITTEN)
-		{
-			bool is_null;
-			struct varlena *doc = row_lock(c, &move->to, &is_null);
-
-			if (doc != NULL && !is_null)
-				cold_prune(c, doc, &move->to);
-		}
-	}
-	SPI_finish();
+	if (dp_run_marked(decl, plan, (Datum *) move->from.values, NULL, DP_RUN_AS_OWNER,
+					  SPI_OK_DELETE_RETURNING, side_of(c), NULL, DP_MARK_INTERNAL) == 0)
+		return NULL;
+	return DatumGetPointer(dp_result(0, 1, &isnull));
 }
 
-/*
- * Processes a changed key or a deleted row: cold fields move at the end of the statement, or are
- * deleted at once. If a trigger has inserted a row with the same key again, it keeps them.
- */
 static void
-cold_moves(Cold *c, TriggerData *trigdata, bool whole)
+cold_arrive(DpDecl *decl, const DpMove *move, void *cold)
 {
-	DpKey from;
-	DpMove *move = dp_moves_after(c->decl, trigdata, &from);
-	bool is_null;
+	if (!(move->flags & MOVED_WHOLE))
+		side_put(cold_of(decl), &move->to, cold);
+}
 
-	if (move != NULL)
+static void
+cold_correct(DpDecl *decl, const DpMove *move)
+{
+	Cold *c = cold_of(decl);
+
+	(void) cold_repair_row(c, &move->to);
+	if (move->flags & MOVED_WRITTEN)
 	{
-		if (whole)
-			move->flags |= MOVED_WHOLE;
-		return;
+		bool is_null;
+		struct varlena *doc = row_lock(c, &move->to, &is_null);
+
+		if (doc != NULL && !is_null)
+			cold_prune(c, doc, &move->to);
 	}
-	SPI_connect();
-	if (dp_moves_arriving(c->decl, &from) || row_lock(c, &from, &is_null) == NULL || is_null)
-		side_drop(c, &from);
-	SPI_finish();
+}
+
+static void
+cold_drop_orphans(DpDecl *decl)
+{
+	dp_side_drop_orphans(decl, side_of(cold_of(decl)), "");
 }
 
 /* Whether the document has any of the fields. */
@@ -572,22 +542,7 @@ side_put(Cold *c, const DpKey *key, struct varlena *cold)
 				  DP_MARK_INTERNAL);
 }
 
-/* Deletes the stored cold fields of a key and returns them, or NULL. */
-static struct varlena *
-side_take(Cold *c, const DpKey *key)
-{
-	SPIPlanPtr plan =
-		dp_statement(c->decl, "DELETE FROM {relation} WHERE {side key = $key} RETURNING cold",
-					 side_of(c));
-	bool isnull;
-
-	if (dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER,
-					  SPI_OK_DELETE_RETURNING, side_of(c), NULL, DP_MARK_INTERNAL) == 0)
-		return NULL;
-	return (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
-}
-
-/* Forgets it. */
+/* Deletes the stored cold fields of a key. */
 static void
 side_drop(Cold *c, const DpKey *key)
 {
@@ -686,6 +641,11 @@ static const DpOption options[] = {
 	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE | DP_KEPT, DP_INT_FROM(1) }, { NULL }
 };
 
+static const DpSideMethods side = { .leave = cold_leave,
+									.arrive = cold_arrive,
+									.correct = cold_correct,
+									.drop_orphans = cold_drop_orphans };
+
 DP_DEFINE_PATTERN(subset_fields) = { .name = PATTERN,
 									 .keeps_originals = true,
 									 .views = "whole",
@@ -694,6 +654,7 @@ DP_DEFINE_PATTERN(subset_fields) = { .name = PATTERN,
 									 .whole = methods_whole,
 									 .keep = methods_keep,
 									 .split = methods_split,
+									 .side = &side,
 									 .repair_row = method_repair_row };
 
 /* The declaration that a function is called for, its table locked as by a writer. */
