@@ -30,7 +30,6 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
-#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -51,7 +50,6 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole);
 static bool method_repair_row(DpDecl *decl, const DpKey *key);
-static void method_drop_orphans(DpDecl *decl);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
@@ -77,8 +75,6 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-static const DpSideMethods side = { .drop_orphans = method_drop_orphans };
-
 DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 							   .views = "whole",
 							   .options = options,
@@ -86,7 +82,7 @@ DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 							   .whole = method_whole,
 							   .keep = method_keep,
 							   .split = method_split,
-							   .side = &side,
+							   .side = &dp_outlier_side,
 							   .repair_row = method_repair_row };
 
 /*
@@ -786,14 +782,6 @@ static bool
 method_repair_row(DpDecl *decl, const DpKey *key)
 {
 	return dp_outlier_correct(dp_outlier(decl), key, false);
-}
-
-static void
-method_drop_orphans(DpDecl *decl)
-{
-	SPI_connect();
-	dp_outlier_drop_orphans(dp_outlier(decl));
-	SPI_finish();
 }
 
 /*

@@ -36,11 +36,14 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/adopt.h"
-#include "kit/side/moves.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/trigger.h"
 #include "patterns/outlier/outlier.h"
+
+/* Flag of a move: elements were added after the kept ones */
+#define MOVED_GROWN 0x01
 
 static const char collected_links;
 
@@ -50,15 +53,23 @@ static void outlier_after(DpOutlier *o, TriggerData *trigdata);
 static void
 outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
-static void outlier_statement(DpOutlier *o, TriggerData *trigdata);
 static struct varlena *link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
 static int twins_in(DpOutlier *o, const DpKey *key);
 static bool row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
 static bool field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *after);
 static bool array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after);
+static void *extras_leave(DpDecl *decl, const DpMove *move);
+static void extras_arrive(DpDecl *decl, const DpMove *move, void *arg);
+static void extras_correct(DpDecl *decl, const DpMove *move);
+static void extras_drop_orphans(DpDecl *decl);
 static void append_rest(DpOutlier *o, const DpKey *key, struct varlena *doc);
 static bool array_begins_with(const DpValueList *longer, const DpValueList *shorter);
 static int64 count_of(const DpOutlier *o, struct varlena *doc);
+
+const DpSideMethods dp_outlier_side = { .leave = extras_leave,
+										.arrive = extras_arrive,
+										.correct = extras_correct,
+										.drop_orphans = extras_drop_orphans };
 
 /*
  * outlier_trigger(): the triggers of the pattern on its table.
@@ -81,7 +92,7 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		outlier_after(o, trigdata);
 	else
-		outlier_statement(o, trigdata);
+		dp_side_statement(decl, trigdata);
 	return PointerGetDatum(NULL);
 }
 
@@ -288,7 +299,7 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 			DpMove *move = dp_moves_before(o->decl, trigdata);
 
 			if (move != NULL && array_grown(o, old, doc))
-				move->flags |= DP_OUTLIER_GROWN;
+				move->flags |= MOVED_GROWN;
 			if (field_unchanged(o, old, doc))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
 			goto done; /* or elements move, afterwards */
@@ -394,10 +405,10 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 
 	if (after == NULL)
 	{
-		if (had_extras)
+		if (had_extras && tuple == NULL)
+			dp_side_after(o->decl, trigdata);
+		else if (had_extras)
 		{
-			if (tuple == NULL && dp_moves_after(o->decl, trigdata, &key) != NULL)
-				return;
 			SPI_connect();
 			dp_outlier_drop(o, &origin);
 			SPI_finish();
@@ -427,7 +438,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 		if (!dp_key_identical(o->decl, &key, &to))
 		{
 			move = dp_moves_after(o->decl, trigdata, &key);
-			move->flags = array_grown(o, before, after) ? DP_OUTLIER_GROWN : 0;
+			move->flags = array_grown(o, before, after) ? MOVED_GROWN : 0;
 			return;
 		}
 	}
@@ -450,7 +461,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 	if (move == NULL)
 		outlier_changed(o, had_extras ? before : NULL, after, &key);
 	else if (had_extras && array_grown(o, before, after))
-		move->flags |= DP_OUTLIER_GROWN;
+		move->flags |= MOVED_GROWN;
 }
 
 /*
@@ -481,24 +492,60 @@ outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, con
 	SPI_finish();
 }
 
-/*
- * Corrects a row whose extras have moved to its new key. grown: the same statement added elements
- * after an unchanged beginning.
- */
-void
-dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
+/* Until they arrive, extras are stored under the new key, marked as moving. */
+static void *
+extras_leave(DpDecl *decl, const DpMove *move)
 {
-	bool is_null;
-	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
+	DpOutlier *o = dp_outlier(decl);
 
-	if (doc == NULL)
+	if (move->gone)
 	{
-		dp_outlier_drop(o, key); /* deleted by a user's trigger */
-		return;
+		dp_outlier_drop(o, &move->from);
+		return NULL;
 	}
-	if (grown && !is_null)
-		append_rest(o, key, doc);
-	dp_outlier_correct(o, key, false);
+	dp_outlier_move(o, &move->from, &move->to);
+	return o;
+}
+
+/* Removes the mark. A user's trigger may have added extras under the new key: they are newer. */
+static void
+extras_arrive(DpDecl *decl, const DpMove *move, void *arg)
+{
+	DpOutlier *o = arg;
+	DpValueList newer = { 0 };
+
+	if (o->link == NULL && dp_outlier_exists(o, &move->to))
+	{
+		dp_outlier_page(o, &move->to, 0, PG_INT64_MAX, &newer, true);
+		dp_outlier_drop(o, &move->to);
+	}
+	dp_outlier_move_finish(o, &move->to);
+	dp_outlier_append(o, &move->to, newer.v, newer.n);
+}
+
+/* The array of a row may have changed together with its key. */
+static void
+extras_correct(DpDecl *decl, const DpMove *move)
+{
+	DpOutlier *o = dp_outlier(decl);
+
+	if (move->flags & MOVED_GROWN)
+	{
+		bool is_null;
+		struct varlena *doc = dp_outlier_lock(o, &move->to, true, &is_null);
+
+		if (doc != NULL && !is_null)
+			append_rest(o, &move->to, doc);
+	}
+	dp_outlier_correct(o, &move->to, false);
+}
+
+static void
+extras_drop_orphans(DpDecl *decl)
+{
+	SPI_connect();
+	dp_outlier_drop_orphans(dp_outlier(decl));
+	SPI_finish();
 }
 
 /* Moves elements added after the kept part of an outlier to the logical end. */
@@ -552,22 +599,6 @@ outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
 		dp_mark_change(decl->target, decl->name, DP_MARK_REPLACED);
 	}
 	SPI_finish();
-}
-
-/*
- * AFTER UPDATE OR TRUNCATE, once per statement.
- */
-static void
-outlier_statement(DpOutlier *o, TriggerData *trigdata)
-{
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-	{
-		SPI_connect();
-		dp_outlier_drop_orphans(o);
-		SPI_finish();
-	}
-	else
-		dp_outlier_move_end(o);
 }
 
 /* Returns the link of a row of the collection, or NULL. */

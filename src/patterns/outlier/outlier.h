@@ -13,9 +13,9 @@
  * The near end of the extras, next to the kept part, is their beginning in the
  * first case and their end in the second.
  *
- * outlier.c has the triggers, move.c the changes of keys, arrange.c the right form
- * of a document, calls.c the functions that users call.  store.c calls the kind of
- * store that a declaration has, chunks.c or links.c.
+ * outlier.c has the triggers, arrange.c the right form of a document, calls.c the
+ * functions that users call.  store.c calls the kind of store that a declaration
+ * has, chunks.c or links.c.
  */
 #ifndef DP_PATTERNS_OUTLIER_OUTLIER_H
 #define DP_PATTERNS_OUTLIER_OUTLIER_H
@@ -124,15 +124,8 @@ extern int64 dp_outlier_correct_flagged(DpOutlier *o, bool spill_deferred);
 extern struct varlena *
 dp_outlier_whole(DpOutlier *o, struct varlena *doc, const DpKey *key, bool latest);
 
-/* outlier.c: corrects a row whose extras have moved to this key. */
-extern void dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown);
-
-/* move.c */
-
-/* Flag of a move: elements were added after the kept ones */
-#define DP_OUTLIER_GROWN 0x01
-
-extern void dp_outlier_move_end(DpOutlier *o);
+/* outlier.c: the extras follow their documents. */
+extern const struct DpSideMethods dp_outlier_side;
 
 /*
  * A kind of store: chunks.c or links.c. All functions run inside SPI_connect() and as the table's
