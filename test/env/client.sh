@@ -45,7 +45,7 @@ run() {
       # the driver of Java knows no sockets of this kind: a class of ours leads it there
       cp "$top/test/clients/UnixSocket.java" .
       path=$(printf ':/usr/share/java/%s.jar' "${jars[@]}")
-      javac -Xlint:all,-processing -cp ".$path" ./*.java
+      javac -Xlint:all,-path,-processing -cp ".$path" ./*.java
       export DATABASE_URL="jdbc:postgresql://localhost/$PGDATABASE?user=$PGUSER&socketFactory=UnixSocket&socketFactoryArg=$PGHOST/.s.PGSQL.$PGPORT"
       exec java -XX:TieredStopAtLevel=1 -cp ".$path" Main ;;
     *.go)

@@ -12,10 +12,10 @@ use warnings;
 my %ext = (python => 'py', js => 'mjs', java => 'java', go => 'go', sh => 'sh');
 my %main = (java => 'Main');
 my %print = (
-	py => qr/^\s*print\(.*\)  # (.*)/,
-	mjs => qr/^\s*console\.log\(.*\)  \/\/ (.*)/,
-	java => qr/^\s*System\.out\.println\(.*\);  \/\/ (.*)/,
-	go => qr/^\s*fmt\.Println\(.*\)  ?\/\/ (.*)/);
+	py => qr/^\s*print\(.*\) +# (.*)/,
+	mjs => qr/^\s*console\.log\(.*\) +\/\/ (.*)/,
+	java => qr/^\s*System\.out\.println\(.*\); +\/\/ (.*)/,
+	go => qr/^\s*fmt\.Println\(.*\) +\/\/ (.*)/);
 my ($directory, @pages) = @ARGV;
 my %unseen = map { (read_file($_) => $_) } grep { !/\.md$/ } glob 'docs/clients/*.*';
 my %shown;
