@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "utils/varlena.h"
 
 #include "bson/names.h"
 #include "bson/path.h"
@@ -212,4 +213,29 @@ dp_finder_free(DpFinder *finder)
 		return;
 	dp_names_free(&finder->names);
 	pfree(finder->fields);
+}
+
+/* A misspelling has at most three edits, and at most in half of the name. */
+void
+dp_nearest_try(DpNearest *n, const char *candidate)
+{
+	int length = strlen(candidate);
+	int most = Min(Min(3, length / 2), n->nearest != NULL ? n->distance - 1 : (int) n->len / 2);
+	int distance;
+
+	if (n->len > 64)
+		return;
+	distance =
+		varstr_levenshtein_less_equal(n->name, n->len, candidate, length, 1, 1, 1, most, true);
+	if (distance <= most)
+	{
+		n->nearest = candidate;
+		n->distance = distance;
+	}
+}
+
+int
+dp_nearest_hint(const DpNearest *n)
+{
+	return n->nearest != NULL ? errhint("Did you mean \"%s\"?", n->nearest) : 0;
 }

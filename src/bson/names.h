@@ -1,7 +1,7 @@
 /*
  * names.h
  *		Finds names among many: of specifications, which contain each name once, and of
- *		documents in which many names are searched.
+ *		documents in which many names are searched.  Or the most similar one, for an error.
  *
  * A few names are compared one by one, and a few searches walk through the document, as the reader
  * does.  Beyond that the names are hashed, so that neither costs more than its bytes do.
@@ -72,5 +72,19 @@ extern bool dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpVal
 extern bool dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value);
 
 extern void dp_finder_free(DpFinder *finder);
+
+/* The most similar of several names, for a hint; initialise the name that is not one of them */
+typedef struct DpNearest
+{
+	const char *name;
+	uint32 len;
+	const char *nearest; /* the caller's; NULL: all are too different */
+	int distance;
+} DpNearest;
+
+extern void dp_nearest_try(DpNearest *n, const char *candidate);
+
+/* errhint() for ereport, if there is a similar name. */
+extern int dp_nearest_hint(const DpNearest *n);
 
 #endif /* DP_BSON_NAMES_H */

@@ -8,10 +8,10 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/varlena.h"
 
 #include "bson/cast.h"
 #include "bson/edit.h"
+#include "bson/names.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "mql/expression_node.h"
@@ -193,31 +193,24 @@ options_of(const char *pattern)
 static const DpOption *
 require_option(const char *pattern, const DpOption *options, const char *name)
 {
+	DpNearest nearest = { name, strlen(name) };
 	const DpOption *option;
-	const char *nearest = NULL;
-	int length = strlen(name);
-	int best = Min(3, length / 2) + 1;
 
 	for (option = options; option->name != NULL; option++)
 	{
-		int distance = length > 255 ? best
-									: varstr_levenshtein(name, length, option->name,
-														 strlen(option->name), 1, 1, 1, true);
-
 		if (strcmp(option->name, name) == 0)
 			return option;
-		if (distance < best)
-			nearest = option->name;
-		best = Min(best, distance);
 	}
 	for (option = common; option->name != NULL; option++)
 	{
 		if (strcmp(option->name, name) == 0)
 			return option;
 	}
+	for (option = options; option->name != NULL; option++)
+		dp_nearest_try(&nearest, option->name);
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("the %s pattern has no option \"%s\"", pattern, name),
-					nearest != NULL ? errhint("Did you mean \"%s\"?", nearest) : 0));
+					dp_nearest_hint(&nearest)));
 }
 
 /* Raises INVALID_PARAMETER_VALUE if pattern_alter() cannot change the option. */

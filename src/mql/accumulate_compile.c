@@ -284,7 +284,13 @@ compile_field(Compiler *c, const DpElement *element)
 				a = &accumulators[i];
 		}
 		if (a == NULL)
-			dp_unknown_operator(&inner, "accumulator");
+		{
+			DpNearest nearest = { e.name, e.namelen };
+
+			for (int i = 0; i < (int) lengthof(accumulators); i++)
+				dp_nearest_try(&nearest, accumulators[i].name);
+			dp_unknown_operator(&inner, "accumulator", &nearest);
+		}
 	}
 	if (a == NULL)
 		dp_bad_spec(&place, "field \"%s\" needs an accumulator", element->name);

@@ -72,11 +72,12 @@ dp_place_pop(DpPlaceContext *context)
 }
 
 void
-dp_unknown_operator(const DpPlace *place, const char *what)
+dp_unknown_operator(const DpPlace *place, const char *what, const DpNearest *nearest)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("unknown %s \"%.*s\"", what, (int) place->namelen, place->name),
-					errdetail("At path \"%s\".", dp_place_text(place))));
+					errdetail("At path \"%s\".", dp_place_text(place)),
+					nearest != NULL ? dp_nearest_hint(nearest) : 0));
 }
 
 void

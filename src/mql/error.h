@@ -11,6 +11,7 @@
 
 #include "lib/stringinfo.h"
 
+#include "bson/names.h"
 #include "bson/reader.h"
 
 typedef struct DpPlace
@@ -55,9 +56,10 @@ extern void dp_place_pop(DpPlaceContext *context);
 
 /*
  * The operator at the place does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
- * "filter operator" or the like.
+ * "filter operator" or the like.  The nearest one is hinted at; NULL: nothing is.
  */
-extern void dp_unknown_operator(const DpPlace *place, const char *what) pg_attribute_noreturn();
+extern void dp_unknown_operator(const DpPlace *place, const char *what, const DpNearest *nearest)
+	pg_attribute_noreturn();
 
 /*
  * The specification is wrong at this place: INVALID_PARAMETER_VALUE.  The text

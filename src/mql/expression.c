@@ -657,8 +657,17 @@ compile_operator(DpCompiler *c, const DpElement *element)
 	where->position = 0;
 	c->where = where;
 	if (op == NULL)
-		dp_compile_unsupported(c, "expression operator \"%.*s\" is not supported",
-							   (int) Min(element->namelen, 200), element->name);
+	{
+		DpNearest nearest = { element->name, element->namelen };
+
+		for (int i = 0; i < nsorted_operators; i++)
+			dp_nearest_try(&nearest, sorted_operators[i]->name);
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("expression operator \"%.*s\" is not supported",
+							   (int) Min(element->namelen, 200), element->name),
+						errdetail("At \"%s\" in the specification.", where_text(where)),
+						dp_nearest_hint(&nearest)));
+	}
 	if (op->compile)
 		node = op->compile(c, op, &element->value);
 	else if (op->names)

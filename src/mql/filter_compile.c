@@ -206,7 +206,13 @@ parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place)
 			if (strcmp(field.name, tree_operators[i].name) == 0)
 				break;
 		if (i == lengthof(tree_operators))
-			dp_unknown_operator(&here, "top-level filter operator");
+		{
+			DpNearest nearest = { field.name, field.namelen };
+
+			for (i = 0; i < lengthof(tree_operators); i++)
+				dp_nearest_try(&nearest, tree_operators[i].name);
+			dp_unknown_operator(&here, "top-level filter operator", &nearest);
+		}
 		dp_filter_add(&nodes, tree_operators[i].parse(c, tree_operators[i].op, &field, &here));
 	}
 	return dp_filter_make_tree(FILTER_AND, &nodes);

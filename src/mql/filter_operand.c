@@ -185,7 +185,13 @@ dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFil
 			if (strcmp(field.name, operators[i].name) == 0)
 				break;
 		if (i == lengthof(operators))
-			dp_unknown_operator(&here, "filter operator");
+		{
+			DpNearest nearest = { field.name, field.namelen };
+
+			for (i = 0; i < lengthof(operators); i++)
+				dp_nearest_try(&nearest, operators[i].name);
+			dp_unknown_operator(&here, "filter operator", &nearest);
+		}
 		o.op = operators[i].op;
 		operators[i].parse(c, nodes, &o);
 	}

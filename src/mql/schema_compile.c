@@ -149,7 +149,13 @@ compile(const DpValue *spec, const DpPlace *place)
 			if (strcmp(field.name, keywords[i].name) == 0)
 				break;
 		if (i == lengthof(keywords))
-			dp_unknown_operator(&here, "keyword of a schema");
+		{
+			DpNearest nearest = { field.name, field.namelen };
+
+			for (i = 0; i < lengthof(keywords); i++)
+				dp_nearest_try(&nearest, keywords[i].name);
+			dp_unknown_operator(&here, "keyword of a schema", &nearest);
+		}
 		if (!dp_document_find(spec->data, spec->len, field.name, field.namelen, &first) ||
 			first.data != field.value.data)
 			dp_bad_spec(&here, "\"%s\" stands twice in the schema", field.name);

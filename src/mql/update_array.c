@@ -178,7 +178,7 @@ push_compile(DpUpdateNode *leaf, const DpPlace *place)
 			spec->has_sort = spec->moves = true;
 		}
 		else if (element.name[0] == '$')
-			dp_unknown_operator(&inner, "modifier of $push");
+			dp_unknown_operator(&inner, "modifier of $push", NULL);
 		else
 			dp_bad_spec(&inner, "the field \"%s\" stands beside $each", element.name);
 	}
@@ -461,7 +461,7 @@ add_compile(DpUpdateNode *leaf, const DpPlace *place)
 			{
 				inner = dp_place_field(place, &more);
 				if (more.name[0] == '$')
-					dp_unknown_operator(&inner, "modifier of $addToSet");
+					dp_unknown_operator(&inner, "modifier of $addToSet", NULL);
 				dp_bad_spec(&inner, "the field \"%s\" stands beside $each", more.name);
 			}
 			leaf->extra = set_of_array(&element.value);

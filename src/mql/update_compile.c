@@ -31,6 +31,8 @@ static void insert_child(DpUpdateNode *node, DpUpdateNode *child, int at);
 static DpUpdateNode *merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b);
 static void conflict(const char *path, uint32 len, const DpPlace *place) pg_attribute_noreturn();
 
+static const DpUpdateOperator *const tables[] = { dp_update_operators, dp_update_array_operators };
+
 /* Two nodes with the same element, and their combination */
 typedef struct UpdateMerge
 {
@@ -118,7 +120,14 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 			dp_bad_spec(&place, "the field \"%s\" stands beside operators", element.name);
 		op = find_operator(element.name);
 		if (op == NULL)
-			dp_unknown_operator(&place, "update operator");
+		{
+			DpNearest nearest = { element.name, element.namelen };
+
+			for (int i = 0; i < lengthof(tables); i++)
+				for (op = tables[i]; op->name != NULL; op++)
+					dp_nearest_try(&nearest, op->name);
+			dp_unknown_operator(&place, "update operator", &nearest);
+		}
 		if (element.value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec_type(&place, "a document of fields", &element.value);
 
@@ -187,8 +196,6 @@ new_root(void)
 static const DpUpdateOperator *
 find_operator(const char *name)
 {
-	const DpUpdateOperator *tables[] = { dp_update_operators, dp_update_array_operators };
-
 	for (int i = 0; i < lengthof(tables); i++)
 		for (const DpUpdateOperator *op = tables[i]; op->name != NULL; op++)
 			if (strcmp(op->name, name) == 0)

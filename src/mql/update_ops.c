@@ -303,7 +303,7 @@ clock_compile(DpUpdateNode *leaf, const DpPlace *place)
 		if (strcmp(element.name, "$type") != 0)
 		{
 			if (element.name[0] == '$')
-				dp_unknown_operator(&inner, "modifier of $currentDate");
+				dp_unknown_operator(&inner, "modifier of $currentDate", NULL);
 			dp_bad_spec(&inner, "$currentDate knows only $type");
 		}
 		if (name.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&name), "date") == 0)
@@ -384,7 +384,7 @@ bit_compile(DpUpdateNode *leaf, const DpPlace *place)
 			if (strcmp(element.name, names[i].name) == 0)
 				step->op = names[i].op;
 		if (step->op == '\0' && element.name[0] == '$')
-			dp_unknown_operator(&inner, "operation of $bit");
+			dp_unknown_operator(&inner, "operation of $bit", NULL);
 		if (step->op == '\0')
 			dp_bad_spec(&inner, "$bit knows and, or and xor, not \"%s\"", element.name);
 		if (!is_integer(&element.value))

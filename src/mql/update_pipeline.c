@@ -115,7 +115,13 @@ dp_update_pipeline_compile(const DpValue *stages)
 			if (strcmp(stage_operators[i].name, element.name) == 0)
 				op = &stage_operators[i];
 		if (op == NULL)
-			dp_unknown_operator(&place, "update stage");
+		{
+			DpNearest nearest = { element.name, element.namelen };
+
+			for (int i = 0; i < lengthof(stage_operators); i++)
+				dp_nearest_try(&nearest, stage_operators[i].name);
+			dp_unknown_operator(&place, "update stage", &nearest);
+		}
 		stage->name = op->name;
 		op->compile(stage, &element.value, &place);
 	}

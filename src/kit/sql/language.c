@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <dlfcn.h>
+
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "utils/memutils.h"
@@ -22,6 +24,7 @@ typedef struct Call
 } Call;
 
 static PGFunction plpgsql_function(const char *name);
+static bool is_own(void (*function)(void *));
 static void hide_context(void *arg);
 static void remove_context(size_t length);
 static void learn_statement_callback(struct ParseState *pstate, void *arg);
@@ -86,6 +89,17 @@ learn_statement_callback(struct ParseState *pstate, void *arg)
 	statement_callback = error_context_stack->callback;
 }
 
+/* True if a function is in this library. */
+static bool
+is_own(void (*function)(void *))
+{
+	Dl_info own;
+	Dl_info other;
+
+	return dladdr((void *) hide_context, &own) != 0 && dladdr((void *) function, &other) != 0 &&
+		   own.dli_fbase == other.dli_fbase;
+}
+
 /* Memory for a copy of an error, that of the latest call */
 static MemoryContext
 copy_memory(void)
@@ -100,7 +114,7 @@ copy_memory(void)
 
 /*
  * Error context callback: all frames above have reported.  Frames of the extension are those of
- * calls, the one that PL/pgSQL has above each, and statements.
+ * its library, the one that PL/pgSQL has above each call, and statements.
  */
 static void
 hide_context(void *arg)
@@ -116,8 +130,8 @@ hide_context(void *arg)
 		return;
 	for (f = error_context_stack; f != &call->frame; f = f->previous)
 	{
-		if (f->callback != hide_context && f->previous->callback != hide_context &&
-			f->callback != statement_callback)
+		if (f->previous->callback != hide_context && f->callback != statement_callback &&
+			!is_own(f->callback))
 			return;
 	}
 	old = MemoryContextSwitchTo(copy_memory());
