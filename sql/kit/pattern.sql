@@ -182,7 +182,8 @@ BEGIN
     RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
   END IF;
   IF kind NOT IN ('r', 'p') THEN
-    RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type',
+      HINT = 'Declare the pattern on a table.';
   END IF;
   IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
     RAISE EXCEPTION 'table % has inheritance children', base
@@ -204,7 +205,11 @@ BEGIN
   IF docs IS NULL THEN
     RAISE EXCEPTION 'table % has no column% of type bson', base, CASE WHEN doc_column IS NULL THEN
       '' ELSE format(' %I', doc_column) END
-      USING ERRCODE = 'undefined_column';
+      USING ERRCODE = 'undefined_column', HINT = coalesce((
+        SELECT format('It has %s.', string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum))
+          FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
+            AND a.atttypid = '@extschema@.bson'::regtype HAVING count(*) > 0),
+        'Add a column of type bson, or convert one with bson_column_convert().');
   ELSIF cardinality(docs) > 1 THEN
     RAISE EXCEPTION 'table % has more than one column of type bson', base
       USING ERRCODE = 'ambiguous_column', HINT = 'Specify the argument "doc_column".';
@@ -325,6 +330,11 @@ COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, 
   text) IS
   'creates a statement-level trigger of a declaration on a table and all of its partitions';
 
+CREATE FUNCTION docpatterns._pattern_hint(rel regclass) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_pattern_hint' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_hint(regclass) IS
+  'the hint of an error for a pattern that a table does not have: those that it has';
+
 -- The declaration with that name, or the only one; optionally of one pattern.
 CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text,
   wanted text DEFAULT NULL, OUT pattern text, OUT name text, OUT options bson)
@@ -334,7 +344,6 @@ DECLARE
   table_name text := (SELECT c.relname FROM pg_class c WHERE c.oid = target);
   what text := concat(replace(wanted, '_', ' ') || ' ', 'pattern', ' "' || target_name || '"');
   source record;
-  others text;
 BEGIN
   IF target IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -358,12 +367,11 @@ BEGIN
     WHERE target_name IS NULL OR d.name = target_name LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"',
-      table_name, source.name, source.relname USING ERRCODE = 'undefined_object';
+      table_name, source.name, source.relname
+      USING ERRCODE = 'undefined_object', HINT = format('Specify table "%s".', source.relname);
   END IF;
-  SELECT string_agg(format('"%s" (%s)', d.name, replace(d.pattern, '_', ' ')), ', ' ORDER BY d.name)
-    INTO others FROM docpatterns._pattern_declarations(target) d;
   RAISE EXCEPTION 'table "%" has no %', table_name, what
-    USING ERRCODE = 'undefined_object', HINT = coalesce(format('It has %s.', others), '');
+    USING ERRCODE = 'undefined_object', HINT = docpatterns._pattern_hint(target);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text, text) IS

@@ -628,14 +628,16 @@ CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, 
   name text, link_id text, side_name text,
     columns text, more_key text, settings text, description text)
     RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_table(rel, pattern, name, link_id, side_name,
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._pattern_create_table(rel, pattern, name, link_id, side_name,
     format('%s, %s, PRIMARY KEY (%s)',
       (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
         FROM unnest(s.keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
       concat_ws(', ', VARIADIC s.keys || more_key)), settings, description)
   FROM docpatterns._pattern_table(rel, doc_column) t
-    CROSS JOIN docpatterns._pattern_side_keys(cardinality(t.keys)) AS s (keys)
+    CROSS JOIN docpatterns._pattern_side_keys(cardinality(t.keys)) AS s (keys);
+END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text,
   text, text, text) IS

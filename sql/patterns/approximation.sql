@@ -115,15 +115,17 @@ COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) I
 -- The table of shards and its guard.
 CREATE FUNCTION docpatterns._approximation_create_shards(rel regclass, doc_column text, name text,
   link_id text) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
   -- pages with room: every addition is a new version of its row
-  SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4,
+  PERFORM docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
           $3, 'shards')),
            'shard bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'shard',
            'WITH (fillfactor = 30)',
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
-  FROM docpatterns._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t;
+END
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_create_shards(regclass, text, text, text) IS
   'table for the shards of an approximation pattern';

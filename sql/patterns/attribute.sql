@@ -74,11 +74,13 @@ CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, pr
   paths text[], name_field text, value_field text,
                                    qualifiers bson, qualifier_field text, rename bson,
                                      is_unique boolean) RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_options('attribute', @extschema@.bson_build(
+LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN docpatterns._pattern_options('attribute', @extschema@.bson_build(
     'into_field', into_field, 'pattern', pattern, 'prefix', prefix, 'paths', paths,
     'name_field', name_field, 'value_field', value_field, 'qualifiers', qualifiers,
-    'qualifier_field', qualifier_field, 'rename', rename, 'is_unique', is_unique))
+    'qualifier_field', qualifier_field, 'rename', rename, 'is_unique', is_unique));
+END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], text, text, bson, text,
   bson, boolean) IS
@@ -120,8 +122,10 @@ COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], t
   'the name exists, 42P07 the name of the view is taken, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._attribute_verify(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._attribute_pack('{}', $2)
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._attribute_pack('{}', $2);
+END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
   'error 22023 for options of the attribute pattern that do not fit each other';

@@ -173,7 +173,8 @@ BEGIN
   SELECT u.c INTO missing FROM unnest(group_by || time_field) AS u (c) WHERE u.c IS NOT NULL
     AND u.c <> ALL (names) LIMIT 1;
   IF missing IS NOT NULL THEN
-    RAISE EXCEPTION 'column "%" does not exist', missing USING ERRCODE = 'undefined_column';
+    RAISE EXCEPTION 'column "%" does not exist', missing USING ERRCODE = 'undefined_column',
+      HINT = format('The columns are %s.', array_to_string(names, ', '));
   END IF;
   IF time_field = ANY (group_by)
       OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN

@@ -264,15 +264,17 @@ COMMENT ON FUNCTION docpatterns._payload_alter(regclass, text, bson) IS
   'pattern_alter of a payload pattern: extracts the new fields of all documents';
 
 CREATE FUNCTION docpatterns._payload_follow_owner(rel regclass, former oid) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_require_trusted($1, f::regprocedure)
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._pattern_require_trusted($1, f::regprocedure)
   FROM docpatterns._pattern_declarations($1) d
     CROSS JOIN LATERAL @extschema@.bson_each(docpatterns._payload_functions(
       (d.options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson)) e
     CROSS JOIN LATERAL (SELECT CASE @extschema@.bson_typeof(e.value)
       WHEN 'object' THEN @extschema@.bson_get_text(e.value::@extschema@.bson, 'function')
       ELSE substring(e.value::text, '^function:(.*?)(?:::[^:]*)?$') END) AS x (f)
-  WHERE d.pattern = 'payload' AND f IS NOT NULL
+  WHERE d.pattern = 'payload' AND f IS NOT NULL;
+END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_follow_owner(regclass, oid) IS
   'error 55000 where a function of others than the table''s new owner extracts fields; '

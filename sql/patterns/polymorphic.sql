@@ -115,8 +115,10 @@ COMMENT ON FUNCTION polymorphic_enable(regclass, text, text, bson, text, text, t
 
 -- Raises errors in options.
 CREATE FUNCTION docpatterns._polymorphic_verify(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT FROM docpatterns._polymorphic_split_path(@extschema@.bson_get_text($2, 'by'))
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM FROM docpatterns._polymorphic_split_path(@extschema@.bson_get_text($2, 'by'));
+END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS
   'error 22023 for a path that cannot lead to a discriminator';

@@ -40,9 +40,11 @@ COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
 
 CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false,
   month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text,
-        'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
+LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text,
+        'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3));
+END
 $$;
 COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
   'A shape: a cell for each day of the document''s month (with weekdays_only from Monday to '
@@ -162,14 +164,16 @@ COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS
 -- The table of claims and its guard.
 CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text,
   link_id text) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4,
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
           $3, 'claims')),
            'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until '
            'timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
-  FROM docpatterns._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t;
+END
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS
   'table for the claims of a preallocated pattern';

@@ -100,9 +100,11 @@ COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS
   'error 22023 unless the path can have an array of ids';
 
 CREATE FUNCTION docpatterns._relationship_verify(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._relationship_check_field(@extschema@.bson_get_text($2, o))
-  FROM unnest('{field,other_field}'::text[]) o
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._relationship_check_field(@extschema@.bson_get_text($2, o))
+  FROM unnest('{field,other_field}'::text[]) o;
+END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
   'error 22023 unless the paths of a relationship can have arrays of ids';

@@ -112,8 +112,10 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_parts(regclass, text) IS
 
 -- The name of the declaration that is meant, of those of this pattern.
 CREATE FUNCTION docpatterns._schema_versioning_name(rel regclass, name text) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT f.name FROM docpatterns._pattern_find($1, $2, 'schema_versioning') f
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT f.name FROM docpatterns._pattern_find($1, $2, 'schema_versioning') f);
+END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS
   'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';

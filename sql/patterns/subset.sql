@@ -97,8 +97,10 @@ COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, t
   'subset_enable with the source resolved';
 
 CREATE FUNCTION docpatterns._subset_create_removed(rel regclass, name text) RETURNS text
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._derive_create_queue($1, 'subset', $2, 'removed', 'has ceased to show')
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN docpatterns._derive_create_queue($1, 'subset', $2, 'removed', 'has ceased to show');
+END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_create_removed(regclass, text) IS
   'makes the table <rel>_<name>_removed, which tells old copies of an array from new elements, and '
@@ -106,10 +108,12 @@ COMMENT ON FUNCTION docpatterns._subset_create_removed(regclass, text) IS
 
 -- Raises errors in options.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._subset_member('{}'::@extschema@.bson,
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._subset_member('{}'::@extschema@.bson,
            (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson)
-  WHERE @extschema@.bson_exists(options, 'fields')
+  WHERE @extschema@.bson_exists(options, 'fields');
+END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS
   'error 22023 for fields that are no projection';

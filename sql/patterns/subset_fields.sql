@@ -44,13 +44,15 @@ COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS
 
 CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text,
   link_id text) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4,
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
           $3, 'cold')),
            'cold @extschema@.bson NOT NULL', NULL, NULL,
            format('cold fields of documents of %s', t.base))
-  FROM docpatterns._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t;
+END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text, text) IS
   'side table for the cold fields of a table';

@@ -54,8 +54,10 @@ COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text
   'caller owns both tables';
 
 CREATE FUNCTION docpatterns._tree_attach_verify(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._tree_check_forms($1, $2)
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._tree_check_forms($1, $2);
+END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_verify(regclass, bson) IS
   'error 22023 for fields of documents on a tree that do not fit each other';

@@ -91,8 +91,10 @@ COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
   'owns the table';
 
 CREATE FUNCTION docpatterns._versioning_name(rel regclass, name text) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT f.name FROM docpatterns._pattern_find($1, $2, 'versioning') f
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT f.name FROM docpatterns._pattern_find($1, $2, 'versioning') f);
+END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS
   'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';

@@ -174,9 +174,10 @@ dp_parser_word(DpParser *p)
 			len++;
 		dp_parser_fail(
 			p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
-			p->start == where && strcmp(p->type, "bson_value") == 0
-				? "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text."
-				: "A string is written in quotes.",
+			p->start != where ? "Write strings in quotes."
+			: strcmp(p->type, "bson_value") != 0
+				? "Write a document as in {name: \"Ann\"}."
+				: "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text.",
 			"\"%.*s\" is not a value", len, p->cur);
 		return -1;
 	}

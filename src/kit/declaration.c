@@ -75,6 +75,7 @@ static DpDecl *decl_make(Relation rel, const Trigger *trigger, const DpPattern *
 static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
+static char *decl_hint(Oid relid);
 static Oid declared_on(Oid relid, bool isclone);
 static Oid link_scan(const char *link_id, bool main, Oid relid, bool foreign);
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
@@ -234,8 +235,38 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 						name == NULL
 							? errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern)
 							: errmsg("table %s has no %s pattern \"%s\"", dp_relation_name(relid),
-									 pattern, name)));
+									 pattern, name),
+						errhint("%s", decl_hint(relid))));
 	return found;
+}
+
+/* _pattern_hint(rel) -> text: the hint of an error for a pattern that the table does not have */
+DP_FUNCTION(dp_pattern_hint);
+Datum
+dp_pattern_hint(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(decl_hint(PG_GETARG_OID(0))));
+}
+
+/* Names the patterns that a table has. */
+static char *
+decl_hint(Oid relid)
+{
+	StringInfoData hint;
+	ListCell *lc;
+
+	if (dp_decls(relid) == NIL)
+		return "pattern_list() shows the patterns of all tables.";
+	initStringInfo(&hint);
+	foreach(lc, dp_decls(relid))
+	{
+		DpDecl *decl = lfirst(lc);
+
+		appendStringInfo(&hint, "%s\"%s\" (%s)", hint.len == 0 ? "It has " : ", ", decl->name,
+						 decl->pattern);
+	}
+	appendStringInfoChar(&hint, '.');
+	return hint.data;
 }
 
 DpDecl *

@@ -368,7 +368,9 @@ find_columns(Target *target)
 										RelationGetRelationName(rel))
 							   : errmsg("relation \"%s\" has more than one column of type bson",
 										RelationGetRelationName(rel)),
-						n == 0 ? 0 : errhint("Create a view that shows only one of them."),
+						n == 0 ? errhint("Add a column of type bson, or convert one with "
+										 "bson_column_convert().")
+							   : errhint("Create a view that shows only one of them."),
 						errtable(rel)));
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
 	{

@@ -37,7 +37,7 @@ typedef struct Scored
 static int flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used);
 static int scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs);
 static int scored_order(const void *a, const void *b);
-static struct varlena *score_of_text(const char *s, Oid type);
+static struct varlena *score_of_text(const char *s, Oid type, const char *hint);
 static struct varlena *score_of_int(int64 i);
 static struct varlena *score_of_double(double d);
 static struct varlena *score_sum(const DpValue *a, const DpValue *b);
@@ -71,7 +71,8 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 		case FLOAT8OID:
 			return score_of_double(DatumGetFloat8(value));
 		case NUMERICOID:
-			return score_of_text(DatumGetCString(DirectFunctionCall1(numeric_out, value)), type);
+			return score_of_text(DatumGetCString(DirectFunctionCall1(numeric_out, value)), type,
+								 NULL);
 		case TEXTOID:
 		case VARCHAROID:
 		{
@@ -82,7 +83,8 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 				*exclusive = true;
 				s++;
 			}
-			return score_of_text(s, type);
+			return score_of_text(s, type,
+								 exclusive == NULL ? "Write each score before its member." : NULL);
 		}
 		default:
 			break;
@@ -102,7 +104,7 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 				return score_of_text(DatumGetCString(DirectFunctionCall1(
 										 numeric_out,
 										 NumericGetDatum(dp_decimal128_to_numeric(v.data)))),
-									 NUMERICOID);
+									 NUMERICOID, NULL);
 			default:
 				ereport(ERROR,
 						(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -115,11 +117,12 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 
 /* A text of digits becomes an int64 if it fits, any other the nearest double. */
 static struct varlena *
-score_of_text(const char *s, Oid type)
+score_of_text(const char *s, Oid type, const char *hint)
 {
 	const char *p = s + (*s == '-' || *s == '+');
 	size_t digits = strspn(p, "0123456789");
 	const char *rest = p + digits;
+	char *end;
 	double d;
 
 	if (digits > 0 && *rest == '.' && type == NUMERICOID)
@@ -141,7 +144,11 @@ score_of_text(const char *s, Oid type)
 
 	/* the message of float8in would repeat all digits, of which a decimal may have thousands */
 	errno = 0;
-	d = strtod(s, NULL);
+	d = strtod(s, &end);
+	if (end == s || *end != '\0')
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+						errmsg("a score must be a number, not \"%s\"", s),
+						hint != NULL ? errhint("%s", hint) : 0));
 	if (errno == ERANGE && (d == 0 || isinf(d)))
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 						errmsg("score is out of range for a double")));
