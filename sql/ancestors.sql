@@ -7,7 +7,7 @@
 CREATE FUNCTION docpatterns._tree_node(anynonarray) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS
-  'internal: to_bson for the ids of nodes, which the planner may compute';
+  'internal: to_bson for the IDs of nodes, which the planner may compute';
 CREATE FUNCTION docpatterns._tree_below_filter(path text, node text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._tree_below_filter(text, text) IS

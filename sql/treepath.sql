@@ -17,7 +17,7 @@ CREATE TYPE treepath (
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
 COMMENT ON TYPE treepath IS
-  'the ids from a root to a node, root first; in depth-first order, so that the descendants of a '
+  'the IDs from a root to a node, root first; in depth-first order, so that the descendants of a '
   'path are one range of an index';
 
 -- Order, equality and hashing
@@ -93,7 +93,7 @@ BEGIN
         AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
       CREATE CAST (%1$s[] AS treepath) WITH FUNCTION treepath(%1$s[]) AS ASSIGNMENT;
       COMMENT ON FUNCTION treepath(%1$s[]) IS
-  'The path of these ids, root first: the function of the casts';
+  'The path of these IDs, root first: the function of the casts';
       COMMENT ON CAST (%1$s[] AS treepath) IS 'the path of these ids, root first'$q$, p.t);
     CONTINUE WHEN p.back IS NULL;
     EXECUTE pg_catalog.format($q$
@@ -102,7 +102,7 @@ BEGIN
       CREATE CAST (treepath AS %1$s[])
         WITH FUNCTION docpatterns.treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
       COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS
-  'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one '
+  'the IDs of a path, root first; error 22023 for an ID that is of another type, 22004 for one '
   'that is null';
       COMMENT ON CAST (treepath AS %1$s[]) IS 'the ids of a path, root first'$q$, p.t, p.back);
   END LOOP;
@@ -112,7 +112,7 @@ CREATE FUNCTION treepath(bson_value) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value);
 COMMENT ON FUNCTION treepath(bson_value) IS
-  'The path of these ids, root first: the function of the casts';
+  'The path of these IDs, root first: the function of the casts';
 COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
 
 CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value
@@ -120,18 +120,18 @@ CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value
 CREATE CAST (treepath AS bson_value)
   WITH FUNCTION docpatterns.treepath_to_value(treepath) AS ASSIGNMENT;
 COMMENT ON FUNCTION docpatterns.treepath_to_value(treepath) IS
-  'the ids of a path as a BSON array, root first';
+  'the IDs of a path as a BSON array, root first';
 COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, root first';
 
 CREATE FUNCTION treepath_from_text(path text, separator text DEFAULT '.') RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_from_text(text, text) IS
   'The path of strings, root first, between separators, optionally after a leading one. Error: '
-  '22023 an empty id or separator';
+  '22023 an empty ID or separator';
 CREATE FUNCTION treepath_to_text(path treepath, separator text DEFAULT '.') RETURNS text
   AS 'MODULE_PATHNAME', 'dp_treepath_to_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_to_text(treepath, text) IS
-  'The ids of a path as text, root first, with separators. Error: 22023 an id that is empty or '
+  'The IDs of a path as text, root first, with separators. Error: 22023 an ID that is empty or '
   'contains the separator';
 
 -- Parts of paths
@@ -143,17 +143,17 @@ COMMENT ON FUNCTION treepath_depth(treepath) IS
 CREATE FUNCTION treepath_parent(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_parent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_parent(treepath) IS
-  'The path without its last id; NULL for a root and for the empty path';
+  'The path without its last ID; NULL for a root and for the empty path';
 CREATE FUNCTION treepath_root(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_root' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_root(treepath) IS 'The path of the root; NULL for the empty path';
 CREATE FUNCTION treepath_id(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_id(treepath) IS 'The last id of the path; NULL for the empty path';
+COMMENT ON FUNCTION treepath_id(treepath) IS 'The last ID of the path; NULL for the empty path';
 CREATE FUNCTION treepath_subpath(path treepath, first int4, ids int4 DEFAULT NULL) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_subpath' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_subpath(treepath, int4, int4) IS
-  'A number of ids from a position, counted from 0, or from the end if negative; without a number '
+  'A number of IDs from a position, counted from 0, or from the end if negative; without a number '
   'to the end. Error: 22023 a negative number';
 CREATE FUNCTION treepath_lca(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -218,26 +218,26 @@ COMMENT ON OPERATOR <@ (treepath, treepath) IS
 CREATE FUNCTION docpatterns.treepath_concat(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_concat(treepath, treepath) IS
-  'the ids of the first path, then those of the second';
+  'the IDs of the first path, then those of the second';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath,
     FUNCTION = docpatterns.treepath_concat);
 COMMENT ON OPERATOR || (treepath, treepath) IS
-  'the ids of the first path, then those of the second';
+  'the IDs of the first path, then those of the second';
 CREATE FUNCTION docpatterns.treepath_append(treepath, text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_append(treepath, text) IS
-  'the path of a child with this id';
+  'the path of a child with this ID';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_append);
-COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
+COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this ID';
 -- One operator for all other types: an operator with bigint would make 'n' || 5::bigint read 'n' as
 -- a path.
 CREATE FUNCTION docpatterns.treepath_append(treepath, anynonarray) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS
-  'the path of a child with this id; error 22023 for a value that cannot be an id';
+  'the path of a child with this ID; error 22023 for a value that cannot be an ID';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray,
     FUNCTION = docpatterns.treepath_append);
-COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';
+COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this ID';
 
 -- Nodes on a path
 
@@ -339,7 +339,7 @@ COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS
 CREATE FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) IS
-  'the keys of a path in a GIN index: its ids';
+  'the keys of a path in a GIN index: its IDs';
 CREATE FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal,
   internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -373,4 +373,4 @@ CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
   FUNCTION 6 docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal,
     internal),
   STORAGE bytea;
-COMMENT ON OPERATOR CLASS treepath_ops USING gin IS 'the ids of paths: serves ?, ?| and ?&';
+COMMENT ON OPERATOR CLASS treepath_ops USING gin IS 'the IDs of paths: serves ?, ?| and ?&';

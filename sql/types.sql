@@ -98,4 +98,4 @@ CREATE TYPE objectid (
   RECEIVE = docpatterns.objectid_recv, SEND = docpatterns.objectid_send,
   INTERNALLENGTH = 12, ALIGNMENT = char
 );
-COMMENT ON TYPE objectid IS 'a 12-byte id that MongoDB drivers generate: seconds first, big-endian';
+COMMENT ON TYPE objectid IS 'a 12-byte ID that MongoDB drivers generate: seconds first, big-endian';

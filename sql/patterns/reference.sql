@@ -16,7 +16,7 @@ CREATE FUNCTION docpatterns.reference_array_hashes(doc bson, field text, id_fiel
   AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
     COST 100;
 COMMENT ON FUNCTION docpatterns.reference_array_hashes(bson, text, text) IS
-  'Hashes of the ids in references inside of arrays, for a GIN index; NULL if the path meets no '
+  'Hashes of the IDs in references inside of arrays, for a GIN index; NULL if the path meets no '
   'array. Error: 22023 a bad path';
 
 CREATE FUNCTION docpatterns.reference_differs(a bson, b bson, paths text[]) RETURNS boolean
@@ -30,7 +30,7 @@ CREATE FUNCTION docpatterns._reference_sites(doc bson, field text, id_field text
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._reference_sites(bson, text, text) IS
-  'the references of a document: what they name, and the sub-document (or the bare id) that stands '
+  'the references of a document: what they name, and the sub-document (or the bare ID) that stands '
   'there';
 
 CREATE FUNCTION docpatterns._reference_wrong(copy bson_value, source bson, live text[]) RETURNS text

@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_dangling(regclass, text) IS
-  'References to documents that do not exist: the key of the document, the id, when its row was '
+  'References to documents that do not exist: the key of the document, the ID, when its row was '
   'last written (NULL unless track_commit_timestamp is on) and how many transactions ago. Reads '
   'both tables. Error: 42501 unless the caller owns the table';
 

@@ -12,7 +12,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_te
       WHEN @extschema@.bson_typeof($1, $2) = 'array' THEN $1 OPERATOR(@extschema@.->) $2 END) AS e
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS
-  'the ids in an array of a document; none if there is no array';
+  'the IDs in an array of a document; none if there is no array';
 
 CREATE FUNCTION docpatterns._relationship_repair_references(rel regclass, name text, side int,
     key bson_value,
@@ -79,7 +79,7 @@ END
 $$;
 COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, text, text, text,
   text) IS
-  'Declares that two arrays of ids point at each other and keeps them in agreement, whichever side '
+  'Declares that two arrays of IDs point at each other and keeps them in agreement, whichever side '
   'is written. Returns the name of the declaration. Locks both tables against writers. Errors: '
   '22023, 0A000, 42710, 55000 documents with another value than an array there, 42501 unless the '
   'caller owns both tables';
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS
-  'error 22023 unless the path can have an array of ids';
+  'error 22023 unless the path can have an array of IDs';
 
 CREATE FUNCTION docpatterns._relationship_verify(rel regclass, options bson) RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
-  'error 22023 unless the paths of a relationship can have arrays of ids';
+  'error 22023 unless the paths of a relationship can have arrays of IDs';
 
 -- References to a missing document must be found when it is inserted.
 CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson)
@@ -272,7 +272,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_wrong(text, text, text, text, text, text, text,
   text) IS
-  'SQL text: the ids in the arrays of one side that do not agree with the other';
+  'SQL text: the IDs in the arrays of one side that do not agree with the other';
 
 CREATE FUNCTION docpatterns._relationship_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
@@ -318,7 +318,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM docpatterns._relationship_parts($1, $2) AS p WHERE p.side = 0
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS
-  'SQL text: keys of rows of the first side whose ids do not agree';
+  'SQL text: keys of rows of the first side whose IDs do not agree';
 
 -- References on the other side only.
 CREATE FUNCTION docpatterns._relationship_build_end(rel regclass, name text) RETURNS bigint

@@ -202,7 +202,7 @@ $$;
 COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, boolean) IS
   'Moves the documents of child into the documents of parent that they link to by on_field (a key, '
   'or an array of keys: then into each), without on_field and, unless keep_id, without _id. '
-  'Without on_field, the parent''s into_field has the ids, and documents replace them. Returns how '
+  'Without on_field, the parent''s into_field has the IDs, and documents replace them. Returns how '
   'many were moved. Locks both tables against writers; needs SELECT and UPDATE on parent, SELECT '
   'and DELETE on child';
 
@@ -227,7 +227,7 @@ $$;
 COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean) IS
   'Moves the sub-documents in a field (an array of them, or one) of parent to child, created if '
   'missing. ids_in child: each gets its parent''s key in on_field, and the field is removed; '
-  'ids_in parent: the field has their ids. The same _id in several documents becomes one document '
+  'ids_in parent: the field has their IDs. The same _id in several documents becomes one document '
   'with an array of keys with many_to_many. Sub-documents without _id get a new one. Returns how '
   'many documents were made. Locks both tables against writers; needs SELECT and UPDATE on parent, '
   'INSERT and a right to lock on child';
@@ -484,6 +484,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION relationship_advise(regclass, regclass, text, text) IS
-  'Measures a relationship, linked by on_field of the child or by the ids in ids_field of the '
+  'Measures a relationship, linked by on_field of the child or by the IDs in ids_field of the '
   'parent, and says whether to embed or to link, and why. Reads both tables once. Errors: 22023, '
   '0A000';

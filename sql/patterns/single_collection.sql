@@ -9,7 +9,7 @@ COMMENT ON FUNCTION docpatterns.single_collection_trigger() IS
 CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_id(bson, text, text) IS
-  'The id of a document: the field that id_fields (a document of paths) names for its type, or _id '
+  'The ID of a document: the field that id_fields (a document of paths) names for its type, or _id '
   'if it is empty; NULL without one. For indexes. Errors: 22023, 22P02';
 
 CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) RETURNS bson_value
@@ -30,7 +30,7 @@ CREATE FUNCTION docpatterns._single_collection_show(rel regclass, name text, ide
   RETURNS text
   AS 'MODULE_PATHNAME', 'dp_single_collection_show' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._single_collection_show(regclass, text, bson_value) IS
-  'an identity as users know it: an id, or a key with its separators';
+  'an identity as users know it: an ID, or a key with its separators';
 
 CREATE FUNCTION docpatterns._single_collection_forget_missing(rel regclass, name text)
   RETURNS bigint
@@ -88,7 +88,7 @@ $$;
 COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text,
   boolean, text, text, boolean, text, text) IS
   'Declares the single collection pattern: documents of several types in one table name what they '
-  'belong to in related_field (an array of ids) or by the first parts of their key (key_field, '
+  'belong to in related_field (an array of IDs) or by the first parts of their key (key_field, '
   'separator). Returns the name of the declaration. Locks the table against writers and builds two '
   'indexes. Errors: 22023 options that do not fit or another pattern keeps the field, 0A000 a '
   'partitioned table with unique keys, 42710 the name exists, 23505 duplicate keys, 42501 unless '

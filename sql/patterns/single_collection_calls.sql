@@ -4,7 +4,7 @@ CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT 
   name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_collection_get' LANGUAGE C STABLE COST 1000 ROWS 100;
 COMMENT ON FUNCTION single_collection_get(regclass, "any", text, text) IS
-  'The documents related to an id (with the document itself, if it is self-related), or the '
+  'The documents related to an ID (with the document itself, if it is self-related), or the '
   'document of a key and all below, in key order; with type only those of the type. One index scan '
   'with the rights of the caller. Errors: 42704, 22023 a type where documents have none, 42809 a '
   'key that is not a string';
@@ -52,7 +52,7 @@ COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text,
   'it exists: each gets its type (default: the name of its table), and the fields in links become '
   'relations, or parts of the key. Returns the number of documents. The tables are left empty '
   '(with keep_tables as they were). Locks them against writers; needs SELECT and DELETE. Errors: '
-  '23505 with duplicate ids, 23503 links to nothing, 22023';
+  '23505 with duplicate IDs, 23503 links to nothing, 22023';
 
 CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[],
   links bson, name text, keep_tables boolean) RETURNS bigint

@@ -10,7 +10,7 @@ CREATE FUNCTION docpatterns.tree_treepath(doc bson, ancestors text, nearest_firs
   node_id text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_tree_treepath_sql' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION docpatterns.tree_treepath(bson, text, boolean, text) IS
-  'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an '
+  'the IDs in the array at the path ancestors, root first, and the ID at the path node_id: what an '
   'index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 '
   'bytes';
 
@@ -18,7 +18,7 @@ CREATE FUNCTION docpatterns._tree_expressions(rel regclass, pattern text, name t
   RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_tree_expressions' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._tree_expressions(regclass, text, text, text) IS
-  'SQL text of a node''s id, its parent, its treepath and the order of siblings, as the indexes of '
+  'SQL text of a node''s ID, its parent, its treepath and the order of siblings, as the indexes of '
   'a tree declaration have them';
 
 -- Declaring ---------------------------------------------------------------------------------------
@@ -299,14 +299,14 @@ CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, do
   OUT id bson_value, OUT parent bson_value)
   AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
 COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS
-  'the id of a node and of its parent, by the form that is written by hand';
+  'the ID of a node and of its parent, by the form that is written by hand';
 
 CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson,
   chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
 COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
-  'forms of a document that are not as they follow from the ids above it (an array, root first; '
+  'forms of a document that are not as they follow from the IDs above it (an array, root first; '
   'NULL: it hangs on nothing) and of its children';
 
 -- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain:

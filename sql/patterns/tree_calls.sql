@@ -8,7 +8,7 @@ CREATE FUNCTION tree_ancestors(rel regclass, key "any", name text DEFAULT NULL,
   AS 'MODULE_PATHNAME', 'dp_tree_ancestors_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000
     ROWS 10;
 COMMENT ON FUNCTION tree_ancestors(regclass, "any", text) IS
-  'The nodes above a node, root first: id, number of ids above it, path from the root, primary key '
+  'The nodes above a node, root first: ID, number of IDs above it, path from the root, primary key '
   'of the row, document. One look-up if ancestors are kept, otherwise one for each level. Needs '
   'SELECT';
 CREATE FUNCTION tree_descendants(rel regclass, key "any", max_depth int DEFAULT NULL,
@@ -18,7 +18,7 @@ CREATE FUNCTION tree_descendants(rel regclass, key "any", max_depth int DEFAULT 
   AS 'MODULE_PATHNAME', 'dp_tree_descendants_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000
     ROWS 1000;
 COMMENT ON FUNCTION tree_descendants(regclass, "any", int, text) IS
-  'The nodes below a node, depth first, siblings in their order (ids: integers first), at most '
+  'The nodes below a node, depth first, siblings in their order (IDs: integers first), at most '
   'max_depth levels; key NULL: all nodes. Columns as tree_ancestors. Needs SELECT';
 CREATE FUNCTION tree_children(rel regclass, key "any", name text DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
@@ -72,10 +72,10 @@ CREATE FUNCTION tree_copy(rel regclass, key "any", parent "any", suffix text DEF
     OUT source bson_value, OUT node bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_copy_call' LANGUAGE C VOLATILE COST 1000 ROWS 100;
 COMMENT ON FUNCTION tree_copy(regclass, "any", "any", text, text) IS
-  'Copies a subtree below a parent (NULL: as a root) by one INSERT, with new ObjectIds as ids, or '
-  'the old strings with a suffix. Returns the new id of each, depth first. If node_id is another '
+  'Copies a subtree below a parent (NULL: as a root) by one INSERT, with new ObjectIds as IDs, or '
+  'the old strings with a suffix. Returns the new ID of each, depth first. If node_id is another '
   'field, _id is omitted, so a collection generates it. Needs SELECT and INSERT. Errors: P0002 '
-  'also for the parent, 22023 a suffix on an id that is not a string, 40001 a parent that cannot '
+  'also for the parent, 22023 a suffix on an ID that is not a string, 40001 a parent that cannot '
   'be written, where children are the truth';
 
 CREATE FUNCTION tree_delete(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
@@ -100,7 +100,7 @@ CREATE FUNCTION tree_unnest(rel regclass, nested bson, parent "any" DEFAULT NULL
     100;
 COMMENT ON FUNCTION tree_unnest(regclass, bson, "any", text, text) IS
   'The documents of a nested one, depth first, each with the truth, to be inserted; parent is that '
-  'of the outermost. Reads no table. Errors: 23502 a document without an id, 22023 field is not an '
+  'of the outermost. Reads no table. Errors: 23502 a document without an ID, 22023 field is not an '
   'array of documents, 0A000 a parent where children are the truth';
 
 CREATE FUNCTION tree_render(rel regclass, key "any" DEFAULT NULL::text, max_depth int DEFAULT NULL,
@@ -108,7 +108,7 @@ CREATE FUNCTION tree_render(rel regclass, key "any" DEFAULT NULL::text, max_dept
   AS 'MODULE_PATHNAME', 'dp_tree_render_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS
     100;
 COMMENT ON FUNCTION tree_render(regclass, "any", int, text, text) IS
-  'A subtree as text, a line for each node with its id or the value at the path label; without key '
+  'A subtree as text, a line for each node with its ID or the value at the path label; without key '
   'all trees. Needs SELECT';
 
 CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
