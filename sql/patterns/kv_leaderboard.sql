@@ -4,7 +4,7 @@
 CREATE FUNCTION docpatterns.kv_leaderboard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_trigger' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.kv_leaderboard_trigger() IS
-  'trigger of tables that keep a board; made by kv_leaderboard';
+  'trigger function of tables with a leaderboard; created by kv_leaderboard';
 
 CREATE FUNCTION docpatterns._kv_score(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_score_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS
-  'the trigger of a board, which carries its options';
+  'creates the trigger of a leaderboard, which has its options';
 
 CREATE FUNCTION docpatterns._kv_leaderboards(keys oid, OUT owner oid, OUT follow text)
   RETURNS SETOF record

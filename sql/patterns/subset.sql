@@ -333,7 +333,7 @@ COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS
 
 -- A document that embeds elements and has no row in the source: they become rows, if all of them
 -- can.
-CREATE FUNCTION docpatterns._subset_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._subset_move_held(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -376,7 +376,7 @@ EXCEPTION WHEN integrity_constraint_violation THEN
   NULL;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_take_over(regclass, text, bson_value) IS
+COMMENT ON FUNCTION docpatterns._subset_move_held(regclass, text, bson_value) IS
   'makes rows of the source of the elements that a document holds, if the source has none for it';
 
 CREATE FUNCTION docpatterns._subset_identity(rel regclass, name text, member bson) RETURNS bson
@@ -386,7 +386,7 @@ COMMENT ON FUNCTION docpatterns._subset_identity(regclass, text, bson) IS
   'of the order, else {hash: ..} of its bytes';
 
 -- The inverse of building members: new rows for the elements of an array.
-CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson,
+CREATE FUNCTION docpatterns._subset_new_rows(rel regclass, name text, key bson_value, doc bson,
   inserted boolean) RETURNS bson[]
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
@@ -532,9 +532,9 @@ BEGIN
   RETURN rows;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_strangers(regclass, text, bson_value, bson, boolean) IS
-  'the rows that elements of a document''s array must become because no row stands, or has stood, '
-  'for them; error 55000 if they cannot';
+COMMENT ON FUNCTION docpatterns._subset_new_rows(regclass, text, bson_value, bson, boolean) IS
+  'the rows of the source to insert for elements of a document''s array that never had one; error '
+  '55000 if an element cannot become a row';
 
 CREATE FUNCTION docpatterns._subset_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -418,11 +418,11 @@ COMMENT ON FUNCTION docpatterns._tree_check(regclass, text) IS 'violated invaria
 
 -- A node without a parent that lists its ancestors, and children without one that it lists: the
 -- edges that are implied are written down.
-CREATE FUNCTION docpatterns._tree_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_move_held(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_take_edges($1, 'tree', $2, $3)
 $$;
-COMMENT ON FUNCTION docpatterns._tree_take_over(regclass, text, bson_value) IS
+COMMENT ON FUNCTION docpatterns._tree_move_held(regclass, text, bson_value) IS
   'writes the parents that the other forms of a node imply';
 
 CREATE FUNCTION docpatterns._tree_take_edges(rel regclass, pattern text, name text, key bson_value)

@@ -149,12 +149,12 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS
   'violated invariants of documents that hang on nodes of a tree';
 
-CREATE FUNCTION docpatterns._tree_attach_take_over(rel regclass, name text, key bson_value)
+CREATE FUNCTION docpatterns._tree_attach_move_held(rel regclass, name text, key bson_value)
   RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_take_edges($1, 'tree_attach', $2, $3)
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_take_over(regclass, text, bson_value) IS
+COMMENT ON FUNCTION docpatterns._tree_attach_move_held(regclass, text, bson_value) IS
   'writes the parent that the ancestors of a document imply';
 
 CREATE FUNCTION docpatterns._tree_attach_pending(rel regclass, name text) RETURNS text

@@ -32,7 +32,7 @@ for my $name (@parts) {
 my ($version, %seen) = ($from);
 my $script = qq{\\echo Use "ALTER EXTENSION docpatterns UPDATE" to load this file. \\quit\n};
 while ($version ne $to) {
-	die "join.pl: the steps from $from go in a circle\n" if $seen{$version}++;
+	die "join.pl: the steps from $from form a cycle\n" if $seen{$version}++;
 	my @steps = glob "$dir/docpatterns--$version--*.sql";
 	die "join.pl: there should be one step from $version, and there are " . @steps . "\n" if @steps != 1;
 	my ($next) = $steps[0] =~ /--([^-]+(?:-[^-]+)*)\.sql$/;

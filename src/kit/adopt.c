@@ -64,7 +64,7 @@ static bool repair_row(DpDecl *decl, DpDerivation *d, const DpKey *key);
 static void refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost) pg_attribute_noreturn();
 static const DpPath *
 repair_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written);
-static void take_over(DpDecl *decl, const DpKey *key);
+static void move_held(DpDecl *decl, const DpKey *key);
 
 static struct varlena *read_document(DpDecl *decl, const DpKey *key, MemoryContext context);
 static int rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args);
@@ -425,19 +425,19 @@ repair_row(DpDecl *decl, DpDerivation *d, const DpKey *key)
 
 /*
  * Lets the pattern import user data of a document into its source or side table:
- * _<pattern>_take_over(rel, name, key), if it exists.
+ * _<pattern>_move_held(rel, name, key), if it exists.
  */
 static void
-take_over(DpDecl *decl, const DpKey *key)
+move_held(DpDecl *decl, const DpKey *key)
 {
 	Oid outer = adopting_target;
 	const char *outer_name = adopting_name;
-	char *function = psprintf("_%s_take_over", decl->pattern);
+	char *function = psprintf("_%s_move_held", decl->pattern);
 	Oid types[3] = { REGCLASSOID, TEXTOID, dp_types()->bson_value };
 	StringInfoData sql;
 	Datum args[3];
 
-	if (!OidIsValid(dp_pattern_hook(decl->pattern, "take_over", 3, types)))
+	if (!OidIsValid(dp_pattern_hook(decl->pattern, "move_held", 3, types)))
 		return;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT docpatterns.%s($1, $2, $3)", quote_identifier(function));
@@ -548,7 +548,7 @@ repair_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was
 	struct varlena *is;
 	const DpPath *lost;
 
-	take_over(decl, key);
+	move_held(decl, key);
 	*written = repair_row(decl, d, key);
 	CommandCounterIncrement();
 	is = read_document(decl, key, CurrentMemoryContext);

@@ -13,7 +13,7 @@
  * upgrades, and rejects dropping or retyping it; the event trigger rejects dropping it with
  * CASCADE.  The label is the name of the declaration on the table with the main trigger, and the
  * link_id on the other table.  Key columns may change their types, so the argument names them
- *instead; an event trigger renames them there.
+ * instead; an event trigger renames them there.
  */
 #ifndef DP_KIT_ANCHOR_H
 #define DP_KIT_ANCHOR_H

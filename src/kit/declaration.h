@@ -11,9 +11,9 @@
  * The function is always called <pattern>_trigger.  Other triggers of the declaration have the
  * arguments ('of', name), also ('part', ...) on partitions and ('anchor', ...) for anchor.h.  If a
  * pattern has a second table, its triggers have the arguments ('side', link_id, name).  The link ID
- *is a random text that identifies the second table and is also an option of the main trigger;
+ * is a random text that identifies the second table and is also an option of the main trigger;
  * further tables have the options second_link_id and removed_link_id.  So dump, restore, rename and
- *change of schema preserve declarations, and nothing else must be kept in sync.
+ * change of schema preserve declarations, and nothing else must be kept in sync.
  */
 #ifndef DP_KIT_DECLARATION_H
 #define DP_KIT_DECLARATION_H

@@ -4,7 +4,7 @@
 #
 #   test/env/arrows.pl [--rooms | --files]
 #
-# Prints each use that goes up or sideways between rooms, each circle of headers and each name of a pattern;
+# Prints each use that goes up or sideways between rooms, each cycle of headers and each name of a pattern;
 # nothing if there is none. --rooms prints all arrows between rooms instead, --files all arrows between files.
 # docs/developing.md says what the rooms are for. Objects must have been built.
 use strict;
@@ -74,7 +74,7 @@ if ($what eq '--rooms') {
 	print "$_: $between{$_}\n" for sort keys %between;
 }
 
-# Headers that include none that is left are taken away again and again: what stays is a circle, or
+# Headers that include none that is left are taken away again and again: what stays is a cycle, or
 # leads to one.
 my $taken = 1;
 while ($taken) {
@@ -85,7 +85,7 @@ while ($taken) {
 		$taken = 1;
 	}
 }
-print "$_ is in a circle of headers, or leads to one\n" for $what ? () : sort keys %headers;
+print "$_ is in a cycle of headers, or leads to one\n" for $what ? () : sort keys %headers;
 exit if $what;
 
 # Strings of C and the text of SQL, without comments. Names of the catalog, as pg_attribute, are none of ours.

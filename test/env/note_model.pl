@@ -31,7 +31,7 @@ sub undoing { my $s = shift; return undoes(2) && $s->{pc}[2] >= 1 && $s->{pc}[2]
 sub holder { my ($s, $what) = @_; return $what < 2 ? $s->{holder}[$what] : undoing($s) ? 2 : -1 }
 
 # Whether the holder waits for the transaction, perhaps by way of others.
-sub circle {
+sub cycle {
   my ($s, $i, $what) = @_;
   my $j = holder($s, $what);
   for (1 .. 3) {
@@ -43,11 +43,11 @@ sub circle {
   return 0;
 }
 
-# Takes the row, or a share of the source, for the transaction; 'free', 'circle', or 'held'.
+# Takes the row, or a share of the source, for the transaction; 'free', 'cycle', or 'held'.
 sub take {
   my ($s, $i, $row) = @_;
   my $h = holder($s, $row);
-  return 'circle' if $h >= 0 && $h != $i && $variant ne 'waits' && ($variant eq 'always' || circle($s, $i, $row));
+  return 'cycle' if $h >= 0 && $h != $i && $variant ne 'waits' && ($variant eq 'always' || cycle($s, $i, $row));
   return 'held' if $h >= 0 && $h != $i;
   if ($row < 2) { $s->{holder}[$row] = $i }
   else { $s->{reads}[$i] = 1 }
@@ -105,9 +105,9 @@ sub steps {
       $n->{wait}[$i] = $row;
       return (@next, $n);
     }
-    $n->{again}[$i] = 1 if $w >= 0 && $got ne 'circle';
+    $n->{again}[$i] = 1 if $w >= 0 && $got ne 'cycle';
     $n->{wait}[$i] = -1;
-    if ($got eq 'circle') { push @{$n->{notes}}, [$row, $i, -1] }
+    if ($got eq 'cycle') { push @{$n->{notes}}, [$row, $i, -1] }
     elsif ($row >= 0) {
       my $base = $n->{written}[$i][$row] >= 0 ? $n->{written}[$i][$row] : $n->{value}[$row];
       $n->{written}[$i][$row] = undoes($i) ? $base & ~1 : $base | 1 << $i;
@@ -139,7 +139,7 @@ sub steps {
         }
         last if $got ne 'free';
       }
-      $n->{again}[$i] = 1 if $w >= 0 && $got ne 'circle';
+      $n->{again}[$i] = 1 if $w >= 0 && $got ne 'cycle';
       $n->{wait}[$i] = -1;
       shift @{$n->{todo}[$i]};
       if ($got eq 'free') {

@@ -126,7 +126,7 @@ stress_run mixed $((seconds / 2))
 
 ask "SELECT format('# %s looks; %s measurements and %s buckets, %s pages, %s slots', (SELECT count(*) FROM looks), (SELECT count(*) FROM r_twin), (SELECT count(*) FROM r_packed), (SELECT count(*) FROM p_packed), (SELECT count(*) FROM s_twin))"
 is "$(cat "$DP_WORK"/errors.* | grep -c 'connection to server was lost')" 0 'the server stands'
-ok 'single changes do not wait in a circle' [ "$(stress_count 40P01 alone)" -le 2 ]
+ok 'single changes do not deadlock' [ "$(stress_count 40P01 alone)" -le 2 ]
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the pattern is true afterwards'
 is "$(ask 'SELECT * FROM bad LIMIT 10')" '' 'headers, rows and the plain table were the same for every snapshot'
 for t in r p; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Few rows that come and go, so that documents which derived data makes are deleted and made again all the time: totals of days
 # and months, totals along a tree whose nodes move, walls, computed documents, and a single view of two sources. Each transaction
-# is one statement. First nobody writes to what is derived, and nobody waits in a circle; then documents are deleted by hand, too, and
+# is one statement. First nobody writes to what is derived, and nothing deadlocks; then documents are deleted by hand, too, and
 # stay away until their groups change.
 . "$DP_TOP/test/env/stress.sh"
 set -u
@@ -56,7 +56,7 @@ work() {
 stress_run alone $(((seconds + 1) / 2))
 stress_run deleted $(((seconds + 1) / 2))
 ask "SELECT format('# %s orders, %s notes of %s', count(*), (SELECT count(*) FROM notes), (SELECT last_value FROM ids)) FROM orders"
-is "$(stress_count 40P01 alone)" 0 'nobody waits in a circle'
+is "$(stress_count 40P01 alone)" 0 'nothing deadlocks'
 is "$(stress_others 'ERROR:  23514.*\|ERROR:  55000: .*view.*')" '' 'errors are serialization failures, and deadlocks where documents are deleted by hand'
 is "$(ask 'SELECT * FROM bad LIMIT 3')" '' 'the patterns were true at any moment'
 is "$(ask "SELECT * FROM pattern_check() WHERE what <> 'document of the group' LIMIT 5")" '' 'and are true afterwards'

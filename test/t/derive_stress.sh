@@ -2,7 +2,7 @@
 # All that is derived, together, on one pair of tables: customers have totals of their orders, of the orders that they brought
 # in, and the last ones; orders have the names of both customers; roll-ups count orders by day and along a tree; visits are
 # counted in slots and tags are split off. First each transaction is one statement that does not go from a customer to its orders
-# (which somebody else may be holding who waits for the customer), and nobody waits in a circle; then all of it, with savepoints.
+# (which somebody else may be holding who waits for the customer), and nothing deadlocks; then all of it, with savepoints.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 16

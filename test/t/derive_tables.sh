@@ -8,8 +8,8 @@ tables="movies screenings made target_parts source_parts categories sales produc
 plan $((13 + 2 * $(echo $tables | wc -w)))
 ask() { psql -XqAt -v ON_ERROR_STOP=1 -c "$1" 2>&1; }
 
-psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_derived_tables WITH (FORCE)' -c 'DROP ROLE IF EXISTS dp_heir' -c 'CREATE DATABASE dp_derived_tables' -c 'CREATE ROLE dp_heir'
-ask 'CREATE EXTENSION docpatterns; CREATE SCHEMA moved; GRANT ALL ON SCHEMA public, moved TO dp_heir'
+psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_derived_tables WITH (FORCE)' -c 'DROP ROLE IF EXISTS dp_new_owner' -c 'CREATE DATABASE dp_derived_tables' -c 'CREATE ROLE dp_new_owner'
+ask 'CREATE EXTENSION docpatterns; CREATE SCHEMA moved; GRANT ALL ON SCHEMA public, moved TO dp_new_owner'
 derived_fill dp_derived_tables
 
 # Tables are renamed, moved to another schema, get and lose columns, before the eyes of a session that goes on with them.
@@ -29,14 +29,14 @@ is "$(ask "SELECT computed_refresh('\"An\"\"other ''n%s\"'); INSERT INTO screeni
   SELECT v FROM pattern_check() v; SELECT computed_refresh('\"An\"\"other ''n%s\"')")" $'1\nt\n1' 'under names that need quotes'
 ask "ALTER TABLE \"An\"\"other 'n%s\" RENAME TO made; ALTER TABLE \"Third 'n%s\" RENAME TO reviews; ALTER TABLE \"Fourth 'n%s\" RENAME TO customers; ALTER TABLE \"Fifth 'n%s\" RENAME TO sales; ALTER TABLE \"Sixth 'n%s\" RENAME TO source_parts; ALTER TABLE \"7 'n%s\" RENAME TO votes" >"$DP_WORK/renamed" 2>&1
 psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'CREATE DATABASE dp_derived_tables'
-ask 'CREATE EXTENSION docpatterns; CREATE SCHEMA moved; GRANT ALL ON SCHEMA public, moved TO dp_heir'
+ask 'CREATE EXTENSION docpatterns; CREATE SCHEMA moved; GRANT ALL ON SCHEMA public, moved TO dp_new_owner'
 derived_fill dp_derived_tables
 
 ask "DO \$\$ DECLARE c record; BEGIN FOR c IN SELECT oid::regclass AS rel FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace IN ('public'::regnamespace, '\"d''S.chema\"'::regnamespace)
-    AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND tgname LIKE '%guard') LOOP EXECUTE format('ALTER TABLE %s OWNER TO dp_heir', c.rel); END LOOP; END \$\$; GRANT ALL ON SCHEMA \"d'S.chema\" TO dp_heir"
-is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"d''S.chema\"'::regnamespace) AND relowner <> 'dp_heir'::regrole AND NOT relispartition AND relname !~ '^pg_'
+    AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = pg_class.oid AND tgname LIKE '%guard') LOOP EXECUTE format('ALTER TABLE %s OWNER TO dp_new_owner', c.rel); END LOOP; END \$\$; GRANT ALL ON SCHEMA \"d'S.chema\" TO dp_new_owner"
+is "$(ask "SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relnamespace IN ('public'::regnamespace, '\"d''S.chema\"'::regnamespace) AND relowner <> 'dp_new_owner'::regrole AND NOT relispartition AND relname !~ '^pg_'
   AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass AND e.objid = pg_class.oid AND e.deptype = 'e')")" '' 'what patterns keep follows its table to a new owner'
-is "$(PGOPTIONS="$PGOPTIONS -c role=dp_heir" derived_alive dp_derived_tables)" '' 'for the new owner too'
+is "$(PGOPTIONS="$PGOPTIONS -c role=dp_new_owner" derived_alive dp_derived_tables)" '' 'for the new owner too'
 
 # A table is not dropped by accident, and what was made for it goes along.
 left="SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t, LATERAL (SELECT string_to_array(encode(tgargs, 'escape'), '\\000') AS a) x WHERE tgname LIKE 'zz\\_docpatterns%' AND tgnargs = 3 AND tgparentid = 0 AND x.a[1] <> 'anchor'
@@ -82,4 +82,4 @@ ask 'CREATE EXTENSION docpatterns'
 derived_fill dp_derived_tables
 again true
 is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|shards|cold|whole|view)\$|^by_' ORDER BY 1" | tr '\n' ' ')" "T \"t%s_ap '\"%s_shards by_category by_time films_cold_cold votes_likes_shards " 'totals and what lay aside are kept'
-psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'DROP ROLE dp_heir'
+psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'DROP ROLE dp_new_owner'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Many who post, follow and unfollow at once, authors crossing the threshold: walls end as posts and follows give them. First
-# each transaction is one statement, and nobody waits in a circle; then there are longer ones, with savepoints and rollbacks.
+# each transaction is one statement, and nothing deadlocks; then there are longer ones, with savepoints and rollbacks.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 5
@@ -47,7 +47,7 @@ ask "SELECT format('# %s violations after single statements', count(*)) FROM pat
 stress_run mixed $(((seconds + 1) / 2))
 ask "SELECT format('# %s posts, %s follows, %s walls, %s with celebrities, last id %s', (SELECT count(*) FROM posts), (SELECT count(*) FROM follows), (SELECT count(*) FROM walls), (SELECT count(*) FROM walls WHERE bson_exists(doc, 'merged.0')), (SELECT last_value FROM ids))"
 is "$(cat "$DP_WORK"/errors.* | grep -c 'connection to server was lost')" 0 'the server stands'
-is "$(stress_count 40P01 alone)" 0 'single statements do not wait in a circle'
+is "$(stress_count 40P01 alone)" 0 'single statements do not deadlock'
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the walls are true'
 is "$(ask "SELECT q.r, q.fan FROM (SELECT DISTINCT doc -> 'r' AS r, f.fan FROM follows, (VALUES ('walls', 5), ('best', 4)) f (fan, keep)) q
   WHERE ARRAY(SELECT key FROM fanout_timeline('posts', q.r, 5, q.fan)) <> ARRAY(SELECT p._id FROM posts p

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Key-value structures under many writers: ranks are those of a window function in every snapshot, no key has two types, nothing
-# is lost, and transactions of one command never wait for each other in a circle.
+# is lost, and transactions of one command never deadlock.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 8
@@ -72,6 +72,6 @@ is "$(ask "SELECT ranks(k) FROM kv_keys('s') k WHERE kv_type_of('s', k) = 'zset'
 is "$(ask "SELECT (SELECT sum(n) FROM added) = (SELECT sum(v::bigint) FROM kv_hvals('s', 'total') v)")" t 'nothing was counted twice or not at all'
 is "$(ask "SELECT count(*) FROM (SELECT key FROM s.hashes UNION ALL SELECT DISTINCT key FROM s.sets UNION ALL SELECT DISTINCT key FROM s.scores) q WHERE key LIKE 'k%' AND kv_type_of('s', key) = 'none' AND NOT EXISTS (SELECT FROM s.keys k WHERE k.key = q.key AND k.expires_at < clock_timestamp())")" 0 'no key has two types'
 ok 'much was done' [ "$(ask "SELECT (SELECT count(*) FROM added) > 20 AND (SELECT xact_commit > 200 FROM pg_stat_database WHERE datname = current_database())")" = t ]
-is "$(stress_count 40P01 alone)" 0 'transactions of one command did not wait for each other in a circle'
+is "$(stress_count 40P01 alone)" 0 'transactions of one command did not deadlock'
 is "$(stress_others 'ERROR:  42809: WRONGTYPE')" '' 'errors are those of other types, serialization failures and deadlocks of transactions of several commands'
 stress_end

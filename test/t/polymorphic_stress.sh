@@ -1,7 +1,7 @@
 #!/bin/bash
 # Many writers of the sources of a single view, and of the view itself: there is one document for each key, with what its sources
 # have. And many writers of a table with variants, while variants come, go and change: what is stored is valid. First each
-# transaction is one statement, and nobody waits in a circle; then there are longer ones, with savepoints and rollbacks.
+# transaction is one statement, and nothing deadlocks; then there are longer ones, with savepoints and rollbacks.
 # STRESS_SECONDS and SEED change the run.
 . "$DP_TOP/test/env/stress.sh"
 set -u
@@ -52,7 +52,7 @@ ask "INSERT INTO merged (doc) SELECT bson_build('c', i, 'own', 1) FROM generate_
 stress_run alone $((seconds / 2 + 1))
 stress_run together $((seconds / 2 + 1))
 ask "SELECT format('# %s documents of %s, %s and %s; %s kinds', (SELECT count(*) FROM merged), (SELECT count(*) FROM one), (SELECT count(*) FROM many), (SELECT count(*) FROM part), (SELECT count(*) FROM kinds))"
-is "$(stress_count 40P01 alone)" 0 'single statements do not wait in a circle'
+is "$(stress_count 40P01 alone)" 0 'single statements do not deadlock'
 is "$(ask "SELECT * FROM pattern_check('merged')")" '' 'the single view is true'
 is "$(ask "SELECT k.c, (SELECT doc FROM one WHERE doc -> 'c' = k.c)::text, (SELECT bson_agg(doc ORDER BY _id) FROM many WHERE doc -> 'c' = k.c)::text, (SELECT bson_agg(bson_project(doc, '{v: 1, _id: 0}') ORDER BY _id) FROM part WHERE doc -> 'c' = k.c)::text
   FROM (SELECT doc -> 'c' AS c FROM one UNION SELECT doc -> 'c' FROM many UNION SELECT doc -> 'c' FROM part) AS k WHERE bson_typeof(k.c) <> 'null'

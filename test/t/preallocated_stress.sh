@@ -1,7 +1,7 @@
 #!/bin/bash
 # Many clients that claim, confirm and give back slots of a few documents, while these are written, get other keys, come and go.
 # Who got what is also written into a plain table in the same transaction: nobody ever has what somebody else has. First each
-# transaction is one call, and nobody waits in a circle; then all of it, with savepoints; then the server is killed in the midst.
+# transaction is one call, and nothing deadlocks; then all of it, with savepoints; then the server is killed in the midst.
 . "$DP_TOP/test/env/stress.sh"
 . "$DP_TOP/test/env/crash.sh"
 set -u
@@ -81,7 +81,7 @@ work() {
       if (w <= 16) return "SELECT give(" k ", $$" f "$$, " slots(f) ", " h ");"
       if (w == 17) return "UPDATE t SET doc = bson_set(doc, $$a$$, " r(99) ") WHERE id = " k ";"
       if (w == 18) return "UPDATE t_whole SET doc = bson_set(doc, $$b$$, " r(99) ") WHERE id = " k ";"
-      # two rows that want the keys of each other wait in a circle without any pattern
+      # two rows that want the keys of each other deadlock without any pattern
       if (w == 19 && tag == "alone" && client > 1) return "SELECT 1;"
       if (w == 19) return "UPDATE t SET id = (id + " r(5) ") % 10 + 1 WHERE id = " k ";"
       if (w == 20) return "INSERT INTO t VALUES (" k ", bson_build($$owner$$, nextval($$owners$$)::int)) ON CONFLICT (id) DO UPDATE SET doc = bson_set(EXCLUDED.doc, $$owner$$, t.doc -> $$owner$$);"

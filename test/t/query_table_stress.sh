@@ -1,7 +1,7 @@
 #!/bin/bash
 # Many writers of a source with four query tables: one that shows everything, one with unique keys, one with the first three
 # rows of each partition, and one that is built online while they write. First each transaction is one statement that locks rows
-# in the order of their keys, and nobody waits in a circle; then longer ones, with savepoints and a trigger that writes again.
+# in the order of their keys, and nothing deadlocks; then longer ones, with savepoints and a trigger that writes again.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 9

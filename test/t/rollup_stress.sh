@@ -1,7 +1,7 @@
 #!/bin/bash
 # Many writers of sources that are rolled up by time and along a tree, while nodes of the tree move, come and go. First each
 # transaction is one statement and the tree stands still or moves by one session, rows are
-# locked in the order of their keys, and nobody waits in a circle; then all of it, with savepoints.
+# locked in the order of their keys, and nothing deadlocks; then all of it, with savepoints.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 10

@@ -64,6 +64,6 @@ extern void dp_derive_late(Oid target, List *keys);
  * Moves new user data in written rows of a target to the source: bson_values [name of the
  * derivation, key, whether inserted].
  */
-extern void dp_derive_take_over(Oid target, List *with_user_data);
+extern void dp_derive_move_user_data(Oid target, List *with_user_data);
 
 #endif /* DP_KIT_DERIVE_BATCH_H */

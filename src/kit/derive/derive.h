@@ -42,8 +42,8 @@
  * A row that is inserted into a target, or whose link changes, gets the fields of an empty group
  * (protect()), and its groups are recomputed after the statement under the group's lock.  A row
  * with new user data in a derived field (has_user_data()) is handled the same way.  The data stay
- *in the row until the statement ends, so that EXCLUDED contains them; take_over() then moves them
- *to the source or raises an error.
+ * in the row until the statement ends, so that EXCLUDED contains them; move_user_data() then moves
+ *them to the source or raises an error.
  *
  * apply() and create() must read everything with the latest snapshot (dp_run() without
  * DP_RUN_SNAPSHOT, after dp_derive_reading()), because the transaction's snapshot may be older than
@@ -214,7 +214,7 @@ struct DpDeriveMethods
 	 * OBJECT_NOT_IN_PREREQUISITE_STATE; leaves old copies to apply().  key is NULL if the document
 	 * has no link: new data are then always an error.
 	 */
-	void (*take_over)(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+	void (*move_user_data)(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 
 	/* Optional: all source data of a group in the form of documents: a bson_value, an array. */
 	struct varlena *(*elsewhere)(DpDerivation *d, const DpValue *key);

@@ -156,7 +156,7 @@ dp_derive_late(Oid target, List *keys)
  * in the list twice, last as an inserted one.
  */
 void
-dp_derive_take_over(Oid target, List *with_user_data)
+dp_derive_move_user_data(Oid target, List *with_user_data)
 {
 	DpValue last_name = { 0 };
 	DpValue last_key = { 0 };
@@ -217,7 +217,7 @@ dp_derive_take_over(Oid target, List *with_user_data)
 		}
 		(void) dp_writer_close(w);
 		if (doc != NULL)
-			d->methods->take_over(d, has ? &link : NULL, doc, inserted.data[0] != 0);
+			d->methods->move_user_data(d, has ? &link : NULL, doc, inserted.data[0] != 0);
 	}
 }
 

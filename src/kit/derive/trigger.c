@@ -101,7 +101,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 	if (keys != NIL)
 	{
 		if (with_user_data != NIL)
-			dp_derive_take_over(decl->target, with_user_data);
+			dp_derive_move_user_data(decl->target, with_user_data);
 		dp_derive_late(decl->target, keys);
 	}
 	keys = dp_collected(decl->target, &deleted_groups);

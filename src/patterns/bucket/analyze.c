@@ -3,7 +3,7 @@
  *		ANALYZE of a relation of measurements.
  *
  * All measurements, packed or waiting, are sampled with the same probability.  Of most buckets only
- *the header is read, for its count.
+ * the header is read, for its count.
  */
 #include "postgres.h"
 

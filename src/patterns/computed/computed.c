@@ -31,7 +31,7 @@ static struct varlena *
 computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool computed_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
-computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+computed_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static const char *computed_claim(DpComputed *c, struct varlena *doc);
 static void computed_enqueue(DpDerivation *d, DpGroup *group);
 static void computed_all_groups(DpDerivation *d, DpDeriveBatch *batch);
@@ -62,7 +62,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .create = computed_create,
 										 .protect = computed_protect,
 										 .has_user_data = computed_has_user_data,
-										 .take_over = computed_take_over,
+										 .move_user_data = computed_move_user_data,
 										 .enqueue = computed_enqueue,
 										 .all_groups = computed_all_groups };
 
@@ -393,7 +393,7 @@ computed_claim(DpComputed *c, struct varlena *doc)
 
 /* A total over no rows exists nowhere else. */
 static void
-computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+computed_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
 	DpComputed *c = d->state;
 	const char *claim = computed_claim(c, doc);

@@ -60,13 +60,13 @@ static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
 static void statement_begins(DpDecl *decl, Leaderboard *b);
 static void emptied(DpDecl *decl, Leaderboard *b);
 static pg_noinline void made_anew(DpDecl *decl);
-static Oid kv_board_keys(struct varlena *options);
+static Oid kv_leaderboard_keys(struct varlena *options);
 static int64 kv_leaderboard_make(DpDecl *decl);
 static void leaderboard_depend(Oid relid);
 static void leaderboard_partition(Oid relid, Oid partition, bool attached);
 static void leaderboard_schema_renamed(Oid schema);
 
-static const DpOption board_options[] = {
+static const DpOption leaderboard_options[] = {
 	{ "space", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "key", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "score_path", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Leaderboard, score) },
@@ -76,7 +76,7 @@ static const DpOption board_options[] = {
 
 DP_DEFINE_PATTERN(kv_leaderboard) = { .name = "kv_leaderboard",
 									  .creator = "kv_leaderboard",
-									  .options = board_options,
+									  .options = leaderboard_options,
 									  .depend = leaderboard_depend,
 									  .partition = leaderboard_partition,
 									  .schema_renamed = leaderboard_schema_renamed };
@@ -103,7 +103,7 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		return dp_trigger_pass(fcinfo);
 	b = leaderboard(decl);
-	if (!OidIsValid(kv_board_keys(decl->options)))
+	if (!OidIsValid(kv_leaderboard_keys(decl->options)))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNDEFINED_SCHEMA),
@@ -295,7 +295,7 @@ leaderboard_partition(Oid relid, Oid partition, bool attached)
 		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && decl->target == relid &&
-			dp_decl_maintained(decl) && OidIsValid(kv_board_keys(decl->options)))
+			dp_decl_maintained(decl) && OidIsValid(kv_leaderboard_keys(decl->options)))
 			made_anew(decl);
 	}
 }
@@ -319,7 +319,7 @@ made_anew(DpDecl *decl)
 
 /* Returns the table keys of the declaration's space; InvalidOid if missing. */
 static Oid
-kv_board_keys(struct varlena *options)
+kv_leaderboard_keys(struct varlena *options)
 {
 	DpValue space;
 	Oid schema = InvalidOid;
@@ -360,7 +360,7 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	dp_require_owner(rel);
 	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	b = leaderboard(decl);
-	if (!OidIsValid(kv_board_keys(decl->options)))
+	if (!OidIsValid(kv_leaderboard_keys(decl->options)))
 		PG_RETURN_INT64(0); /* dropped with the space */
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
@@ -407,7 +407,7 @@ leaderboard_depend(Oid relid)
 			!dp_is_internal(trigger->tgfoid, "kv_leaderboard_trigger"))
 			continue;
 		options = dp_declared_options(trigger->tgargs[0]);
-		keys = options == NULL ? InvalidOid : kv_board_keys(options);
+		keys = options == NULL ? InvalidOid : kv_leaderboard_keys(options);
 		if (!OidIsValid(keys))
 			continue;
 		scores = get_relname_relid("scores", get_rel_namespace(keys));

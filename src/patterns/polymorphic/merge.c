@@ -72,7 +72,7 @@ static struct varlena *
 merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool merge_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
-merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+merge_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void merge_all_groups(DpDerivation *d, DpDeriveBatch *batch);
 
 static HeapTuple merge_guard(FunctionCallInfo fcinfo);
@@ -103,7 +103,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .create = merge_create,
 										 .protect = merge_protect,
 										 .has_user_data = merge_has_user_data,
-										 .take_over = merge_take_over,
+										 .move_user_data = merge_move_user_data,
 										 .all_groups = merge_all_groups };
 
 DP_DEFINE_PATTERN(polymorphic_merge) = { .name = PATTERN,
@@ -385,7 +385,7 @@ merge_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *aft
 
 /* It is refused unless the source has something now. */
 static void
-merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+merge_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
 	Merge *m = d->state;
 	struct varlena *now = NULL;

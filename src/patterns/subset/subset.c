@@ -68,7 +68,7 @@ static struct varlena *
 subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool subset_has_user_data(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
-subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+subset_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void find_identity(DpSubset *s);
 static void append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 size);
 static void
@@ -112,7 +112,7 @@ static const DpDeriveMethods methods = { .open = subset_open,
 										 .apply = subset_apply,
 										 .protect = subset_protect,
 										 .has_user_data = subset_has_user_data,
-										 .take_over = subset_take_over,
+										 .move_user_data = subset_move_user_data,
 										 .elsewhere = subset_elsewhere };
 
 DP_DEFINE_PATTERN(subset) = {
@@ -584,12 +584,12 @@ has_element(const DpValue *array, const DpValue *element)
 }
 
 /*
- * Elements without a row in the source become rows: _subset_strangers() finds them, and refuses
+ * Elements without a row in the source become rows: _subset_new_rows() finds them, and refuses
  * invalid ones, with the owner's privileges, because the writer may lack SELECT on the source;
  * they are inserted with the writer's privileges.
  */
 static void
-subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
+subset_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
 	DpDecl *decl = d->decl;
 	SPIPlanPtr plan;
@@ -598,7 +598,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 	bool isnull;
 
 	SPI_connect();
-	plan = dp_statement(decl, "SELECT docpatterns._subset_strangers({$1 regclass}, {$2 text},"
+	plan = dp_statement(decl, "SELECT docpatterns._subset_new_rows({$1 regclass}, {$2 text},"
 							  " {$3 bson_value}, {$4 bson}, {$5 bool})");
 	values[0] = ObjectIdGetDatum(d->target);
 	values[1] = CStringGetTextDatum(decl->name);

@@ -27,8 +27,8 @@ bench() {  # bench SECONDS STATEMENT..
   shift
   for statement in "$@"; do
     i=$((i + 1))
-    printf '%s\n%s\n' "$numbers" "$statement" >"$DP_WORK/circle.$i.sql"
-    files="$files -f $DP_WORK/circle.$i.sql"
+    printf '%s\n%s\n' "$numbers" "$statement" >"$DP_WORK/deadlock.$i.sql"
+    files="$files -f $DP_WORK/deadlock.$i.sql"
   done
   # shellcheck disable=SC2086
   pgbench -n -c "$clients" -j 2 -T "$time" --random-seed="$seed" --failures-detailed $files 2>&1 </dev/null
@@ -39,8 +39,8 @@ tps() { sed -n 's/^tps = \([0-9.]*\).*/\1/p' <<<"$1" | head -1; }
 # One pair: its tables come on standard input; wrong is a query for what is not as it should be.
 pair() {  # pair NAME STATEMENT STATEMENT WRONG
   local out one two
-  PGDATABASE=postgres psql -Xq -c 'DROP DATABASE IF EXISTS dp_circle WITH (FORCE)' -c 'CREATE DATABASE dp_circle'
-  export PGDATABASE=dp_circle
+  PGDATABASE=postgres psql -Xq -c 'DROP DATABASE IF EXISTS dp_deadlock WITH (FORCE)' -c 'CREATE DATABASE dp_deadlock'
+  export PGDATABASE=dp_deadlock
   psql -Xq -c 'CREATE EXTENSION docpatterns'
   stress_setup
   out=$(bench "$each" "$2" "$3")
@@ -134,4 +134,4 @@ INSERT INTO cat (doc) SELECT bson_build('_id', i) FROM generate_series(1, 3) i;
 INSERT INTO cat (doc) SELECT bson_build('_id', i, 'up', i % 3 + 1) FROM generate_series(4, 9) i;
 INSERT INTO prod (doc) SELECT bson_build('_id', i, 'cat', i % 9 + 1) FROM generate_series(1, 25) i;
 SQL
-PGDATABASE=postgres psql -Xq -c 'DROP DATABASE dp_circle WITH (FORCE)'
+PGDATABASE=postgres psql -Xq -c 'DROP DATABASE dp_deadlock WITH (FORCE)'
