@@ -38,7 +38,7 @@ static void field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id
 static void refresh_lock(const DpRefPart *parts, int nparts);
 static bool reference_repair_row(DpDecl *decl, const DpKey *key);
 static void reference_process_note(DpDecl *decl, const DpValue *id);
-static bool repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
+static bool repair_copies(DpReference *ref, DpWriter *w, DpRefIds *set, bool *incomplete);
 
 static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
@@ -266,40 +266,40 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 		if (taken == NIL)
 			continue;
 		parts[nparts].ref = ref;
-		parts[nparts].run = dp_ref_run_make();
+		parts[nparts].set = dp_ref_ids_make();
 		foreach(lc2, taken)
 		{
 			DpValue id = dp_value_of_varlena(((DpQueued *) lfirst(lc2))->key);
 
-			(void) dp_ref_run_add(parts[nparts].run, &id);
+			(void) dp_ref_ids_add(parts[nparts].set, &id);
 		}
-		dp_ref_run_sort(parts[nparts++].run);
+		dp_ref_ids_sort(parts[nparts++].set);
 	}
 	refresh_lock(parts, nparts);
 	for (i = 0; i < nparts; i++)
 	{
-		DpRefRun *run = parts[i].run;
-		MemoryContext old = MemoryContextSwitchTo(run->context);
+		DpRefIds *set = parts[i].set;
+		MemoryContext old = MemoryContextSwitchTo(set->context);
 		int k;
 
-		for (k = 0; k < run->n; k++)
+		for (k = 0; k < set->n; k++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			run->ids[k]->extract = dp_ref_read(parts[i].ref, &run->ids[k]->id, DP_REF_READ);
+			set->ids[k]->extract = dp_ref_read(parts[i].ref, &set->ids[k]->id, DP_REF_READ);
 		}
 		MemoryContextSwitchTo(old);
 	}
 	if (nparts > 0)
 		rows = dp_ref_pass_parts(parts, nparts);
 	while (nparts > 0)
-		dp_ref_run_free(parts[--nparts].run);
+		dp_ref_ids_free(parts[--nparts].set);
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_INT64(rows);
 }
 
 /*
- * Locks all ids of the runs, in one order, until the transaction ends. A concurrent refresh of an
+ * Locks all ids of the sets, in one order, until the transaction ends. A concurrent refresh of an
  * id that was changed again waits here, and reads and writes afterwards.
  */
 static void
@@ -312,12 +312,12 @@ refresh_lock(const DpRefPart *parts, int nparts)
 	int k;
 
 	for (i = 0; i < nparts; i++)
-		all += parts[i].run->n;
+		all += parts[i].set->n;
 	places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * Max(all, 1));
 	for (i = 0; i < nparts; i++)
 	{
-		for (k = 0; k < parts[i].run->n; k++)
-			places[n++] = dp_ref_absent_place(parts[i].ref, &parts[i].run->ids[k]->id);
+		for (k = 0; k < parts[i].set->n; k++)
+			places[n++] = dp_ref_absent_place(parts[i].ref, &parts[i].set->ids[k]->id);
 	}
 	dp_lock_absent(places, n, ShareUpdateExclusiveLock);
 	pfree(places);
@@ -360,7 +360,7 @@ reference_repair_row(DpDecl *decl, const DpKey *key)
 {
 	DpReference *ref = dp_reference(decl);
 	DpLookup *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
-	DpRefRun *run = dp_ref_run_make();
+	DpRefIds *set = dp_ref_ids_make();
 	bool written = false;
 	bool incomplete = true;
 
@@ -376,15 +376,15 @@ reference_repair_row(DpDecl *decl, const DpKey *key)
 		dp_writer_refresh(w);
 		incomplete = false;
 		if (dp_writer_find(w, primary, key->values) && dp_writer_document(w) != NULL)
-			written = repair_copies(ref, w, run, &incomplete);
+			written = repair_copies(ref, w, set, &incomplete);
 		dp_writer_close(w);
 
 		/* sources that were not known yet, in the order of their keys */
-		dp_ref_run_sort(run);
-		for (i = 0; i < run->n && incomplete; i++)
+		dp_ref_ids_sort(set);
+		for (i = 0; i < set->n && incomplete; i++)
 		{
-			DpRefId *id = run->ids[i];
-			MemoryContext old = MemoryContextSwitchTo(run->context);
+			DpRefId *id = set->ids[i];
+			MemoryContext old = MemoryContextSwitchTo(set->context);
 
 			if (!id->read)
 			{
@@ -395,7 +395,7 @@ reference_repair_row(DpDecl *decl, const DpKey *key)
 			MemoryContextSwitchTo(old);
 		}
 	}
-	dp_ref_run_free(run);
+	dp_ref_ids_free(set);
 	return written;
 }
 
@@ -420,7 +420,7 @@ reference_process_note(DpDecl *decl, const DpValue *id)
 	{
 		DpDecl *beside = lfirst(lc);
 		DpReference *other;
-		DpRefRun *run;
+		DpRefIds *set;
 		DpRefId *entry;
 		MemoryContext old;
 		bool deadlock = false;
@@ -430,11 +430,11 @@ reference_process_note(DpDecl *decl, const DpValue *id)
 		other = dp_reference(beside);
 		if (!dp_ref_source(other) || other->source->relid != ref->source->relid)
 			continue;
-		run = dp_ref_run_make();
-		entry = dp_ref_run_add(run, id);
+		set = dp_ref_ids_make();
+		entry = dp_ref_ids_add(set, id);
 		/* a row that is not free leaves this note only, which is about all of them */
 		entry->left = strcmp(beside->name, decl->name) != 0;
-		old = MemoryContextSwitchTo(run->context);
+		old = MemoryContextSwitchTo(set->context);
 		entry->extract =
 			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
 								 &deadlock);
@@ -446,21 +446,21 @@ reference_process_note(DpDecl *decl, const DpValue *id)
 		MemoryContextSwitchTo(old);
 		there |= entry->extract != NULL;
 		parts[nparts].ref = other;
-		parts[nparts++].run = run;
+		parts[nparts++].set = set;
 	}
 	if (there)
 		dp_ref_pass_parts(parts, nparts);
 	else if (ref->missing_error && dp_ref_named(ref, id))
 		dp_ref_missing(ref, id); /* its key has been changed while it was referred to */
 	while (nparts > 0)
-		dp_ref_run_free(parts[--nparts].run);
+		dp_ref_ids_free(parts[--nparts].set);
 }
 
 /*
  * Write the current row, unless a source is not known yet or the row has changed: then *incomplete.
  */
 static bool
-repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete)
+repair_copies(DpReference *ref, DpWriter *w, DpRefIds *set, bool *incomplete)
 {
 	struct varlena *doc = dp_writer_document(w);
 	DpRefSites sites;
@@ -471,7 +471,7 @@ repair_copies(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete)
 	for (i = 0; i < sites.n; i++)
 	{
 		DpRefSite *site = &sites.v[i];
-		DpRefId *id = dp_ref_run_add(run, &site->id);
+		DpRefId *id = dp_ref_ids_add(set, &site->id);
 		DpRefFill fill = { NULL, NULL, NULL, NULL, true };
 		DpValue extract;
 

@@ -17,89 +17,89 @@
 static DpStates collecting = { .ended = dp_ref_pass_forget, .rolled_back = dp_ref_pass_forget };
 
 static DpRefCollecting *collecting_find(DpReference *ref, bool of_source);
-static void run_add_all(DpRefRun *run, const DpRefRun *more);
+static void ids_add_all(DpRefIds *set, const DpRefIds *more);
 
 /*
  * Runs of ids.
  */
-DpRefRun *
-dp_ref_run_make(void)
+DpRefIds *
+dp_ref_ids_make(void)
 {
 	MemoryContext context = AllocSetContextCreate(TopTransactionContext, "docpatterns references",
 												  ALLOCSET_SMALL_SIZES);
-	DpRefRun *run = MemoryContextAllocZero(context, sizeof(DpRefRun));
+	DpRefIds *set = MemoryContextAllocZero(context, sizeof(DpRefIds));
 
-	run->context = context;
-	return run;
+	set->context = context;
+	return set;
 }
 
 void
-dp_ref_run_free(DpRefRun *run)
+dp_ref_ids_free(DpRefIds *set)
 {
-	MemoryContextDelete(run->context);
+	MemoryContextDelete(set->context);
 }
 
 /* The position of the id in the hash table, or of its insertion */
 static int
-run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
+ids_bucket(const DpRefIds *set, const DpValue *id, uint64 hash)
 {
-	int at = hash & (run->nbuckets - 1);
+	int at = hash & (set->nbuckets - 1);
 
-	while (run->buckets[at] != 0)
+	while (set->buckets[at] != 0)
 	{
-		const DpRefId *entry = run->ids[run->buckets[at] - 1];
+		const DpRefId *entry = set->ids[set->buckets[at] - 1];
 
 		if (entry->hash == hash && dp_value_compare(&entry->id, id) == 0)
 			break;
-		at = (at + 1) & (run->nbuckets - 1);
+		at = (at + 1) & (set->nbuckets - 1);
 	}
 	return at;
 }
 
 DpRefId *
-dp_ref_run_find(DpRefRun *run, const DpValue *id)
+dp_ref_ids_find(DpRefIds *set, const DpValue *id)
 {
 	int at;
 
-	if (run->n == 0)
+	if (set->n == 0)
 		return NULL;
-	at = run_bucket(run, id, dp_value_hash(id, 0));
-	return run->buckets[at] == 0 ? NULL : run->ids[run->buckets[at] - 1];
+	at = ids_bucket(set, id, dp_value_hash(id, 0));
+	return set->buckets[at] == 0 ? NULL : set->ids[set->buckets[at] - 1];
 }
 
 /* Returns the entry of an id, created if missing. */
 DpRefId *
-dp_ref_run_add(DpRefRun *run, const DpValue *id)
+dp_ref_ids_add(DpRefIds *set, const DpValue *id)
 {
 	uint64 hash = dp_value_hash(id, 0);
-	MemoryContext old = MemoryContextSwitchTo(run->context);
+	MemoryContext old = MemoryContextSwitchTo(set->context);
 	DpRefId *entry;
 	uint8 *copy;
 	int at;
 	int i;
 
-	if (run->n * 2 >= run->nbuckets)
+	if (set->n * 2 >= set->nbuckets)
 	{
-		run->nbuckets = run->nbuckets == 0 ? 16 : run->nbuckets * 2;
-		if (run->buckets != NULL)
-			pfree(run->buckets);
-		run->buckets = MemoryContextAllocHuge(run->context, sizeof(int) * run->nbuckets);
-		memset(run->buckets, 0, sizeof(int) * run->nbuckets);
-		for (i = 0; i < run->n; i++)
-			run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
+		set->nbuckets = set->nbuckets == 0 ? 16 : set->nbuckets * 2;
+		if (set->buckets != NULL)
+			pfree(set->buckets);
+		set->buckets = MemoryContextAllocHuge(set->context, sizeof(int) * set->nbuckets);
+		memset(set->buckets, 0, sizeof(int) * set->nbuckets);
+		for (i = 0; i < set->n; i++)
+			set->buckets[ids_bucket(set, &set->ids[i]->id, set->ids[i]->hash)] = i + 1;
 	}
-	at = run_bucket(run, id, hash);
-	if (run->buckets[at] != 0)
+	at = ids_bucket(set, id, hash);
+	if (set->buckets[at] != 0)
 	{
 		MemoryContextSwitchTo(old);
-		return run->ids[run->buckets[at] - 1];
+		return set->ids[set->buckets[at] - 1];
 	}
 
-	if (run->n == run->cap)
+	if (set->n == set->cap)
 	{
-		run->cap = run->cap == 0 ? 8 : run->cap * 2;
-		run->ids = run->ids == NULL ? palloc(sizeof(DpRefId *) * run->cap)
-									: repalloc_huge(run->ids, sizeof(DpRefId *) * run->cap);
+		set->cap = set->cap == 0 ? 8 : set->cap * 2;
+		set->ids = set->ids == NULL ? palloc(sizeof(DpRefId *) * set->cap)
+									: repalloc_huge(set->ids, sizeof(DpRefId *) * set->cap);
 	}
 	entry = palloc0(sizeof(DpRefId));
 	copy = palloc(Max(id->len, 1));
@@ -107,8 +107,8 @@ dp_ref_run_add(DpRefRun *run, const DpValue *id)
 	entry->id = *id;
 	entry->id.data = copy;
 	entry->hash = hash;
-	run->ids[run->n++] = entry;
-	run->buckets[at] = run->n;
+	set->ids[set->n++] = entry;
+	set->buckets[at] = set->n;
 	MemoryContextSwitchTo(old);
 	return entry;
 }
@@ -121,21 +121,21 @@ id_compare(const void *a, const void *b)
 
 /* Put the ids in order; entries can still be found afterwards. */
 void
-dp_ref_run_sort(DpRefRun *run)
+dp_ref_ids_sort(DpRefIds *set)
 {
 	int i;
 
-	if (run->n < 2)
+	if (set->n < 2)
 		return;
-	qsort(run->ids, run->n, sizeof(DpRefId *), id_compare);
-	memset(run->buckets, 0, sizeof(int) * run->nbuckets);
-	for (i = 0; i < run->n; i++)
-		run->buckets[run_bucket(run, &run->ids[i]->id, run->ids[i]->hash)] = i + 1;
+	qsort(set->ids, set->n, sizeof(DpRefId *), id_compare);
+	memset(set->buckets, 0, sizeof(int) * set->nbuckets);
+	for (i = 0; i < set->n; i++)
+		set->buckets[ids_bucket(set, &set->ids[i]->id, set->ids[i]->hash)] = i + 1;
 }
 
 /*
- * Returns the run of the declaration's triggers in this statement, or NULL. For a source, adds
- * runs of foreign key actions inside it.
+ * Returns the set of the declaration's triggers in this statement, or NULL. For a source, adds
+ * sets of foreign key actions inside it.
  */
 static DpRefCollecting *
 collecting_find(DpReference *ref, bool of_source)
@@ -160,57 +160,57 @@ collecting_find(DpReference *ref, bool of_source)
 			found = c;
 			continue;
 		}
-		run_add_all(found->run, c->run);
+		ids_add_all(found->set, c->set);
 		collecting.list = foreach_delete_current(collecting.list, lc);
-		dp_ref_run_free(c->run);
+		dp_ref_ids_free(c->set);
 	}
 	return found;
 }
 
 void
-dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract)
+dp_ref_ids_before(DpRefIds *set, DpRefId *id, struct varlena *extract)
 {
-	MemoryContext old = MemoryContextSwitchTo(run->context);
+	MemoryContext old = MemoryContextSwitchTo(set->context);
 
 	if (extract != NULL && id->before == NULL)
 		id->before = dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
 	MemoryContextSwitchTo(old);
 }
 
-/* Adds the ids of a source's rows to another run. */
+/* Adds the ids of a source's rows to another set. */
 static void
-run_add_all(DpRefRun *run, const DpRefRun *more)
+ids_add_all(DpRefIds *set, const DpRefIds *more)
 {
 	int i;
 
 	for (i = 0; i < more->n; i++)
 	{
 		const DpRefId *from = more->ids[i];
-		DpRefId *to = dp_ref_run_add(run, &from->id);
+		DpRefId *to = dp_ref_ids_add(set, &from->id);
 
-		dp_ref_run_before(run, to, from->before);
+		dp_ref_ids_before(set, to, from->before);
 		to->removed |= from->removed;
 		to->appeared |= from->appeared;
 		if (from->becomes != NULL && to->becomes == NULL)
 		{
-			to->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
-			*to->becomes = dp_ref_run_add(run, from->becomes)->id;
+			to->becomes = MemoryContextAlloc(set->context, sizeof(DpValue));
+			*to->becomes = dp_ref_ids_add(set, from->becomes)->id;
 		}
 	}
 }
 
-DpRefRun *
+DpRefIds *
 dp_ref_collecting(DpReference *ref, bool of_source)
 {
 	DpRefCollecting *c = collecting_find(ref, of_source);
 	MemoryContext old;
 
 	if (c != NULL)
-		return c->run;
+		return c->set;
 	c = dp_state_begin(&collecting, sizeof(DpRefCollecting));
-	c->run = dp_ref_run_make();
-	c->state.context = c->run->context;
-	old = MemoryContextSwitchTo(c->run->context);
+	c->set = dp_ref_ids_make();
+	c->state.context = c->set->context;
+	old = MemoryContextSwitchTo(c->set->context);
 	c->link_id = pstrdup(ref->link_id);
 	c->name = pstrdup(ref->decl->name);
 	MemoryContextSwitchTo(old);
@@ -218,24 +218,24 @@ dp_ref_collecting(DpReference *ref, bool of_source)
 	c->source = ref->source != NULL ? ref->source->relid : InvalidOid;
 	c->of_source = of_source;
 	c->statement = dp_statement_now();
-	return c->run;
+	return c->set;
 }
 
-DpRefRun *
+DpRefIds *
 dp_ref_collected(DpReference *ref, bool of_source)
 {
 	DpRefCollecting *c = collecting.list != NIL ? collecting_find(ref, of_source) : NULL;
-	DpRefRun *run;
+	DpRefIds *set;
 
 	if (c == NULL)
 		return NULL;
-	run = c->run;
+	set = c->set;
 	collecting.list = list_delete_ptr(collecting.list, c);
 	pfree(c);
-	return run;
+	return set;
 }
 
-DpRefRun *
+DpRefIds *
 dp_ref_collected_beside(DpReference *ref, char **name)
 {
 	DpStatement statement;
@@ -254,7 +254,7 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 		{
 			*name = c->name;
 			collecting.list = foreach_delete_current(collecting.list, lc);
-			return c->run;
+			return c->set;
 		}
 	}
 	return NULL;
@@ -293,8 +293,8 @@ dp_ref_proposals_forget(DpReference *ref)
 
 	if (c != NULL)
 	{
-		list_free(c->run->proposals);
-		c->run->proposals = NIL;
+		list_free(c->set->proposals);
+		c->set->proposals = NIL;
 	}
 }
 
@@ -306,19 +306,19 @@ dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 	MemoryContext old;
 	DpKey key;
 
-	if (c == NULL || c->run->proposals == NIL)
+	if (c == NULL || c->set->proposals == NIL)
 		return;
 	dp_key_of_tuple(ref->decl, tuple, desc, &key);
-	old = MemoryContextSwitchTo(c->run->context);
-	if (c->run->proposed != NULL)
-		pfree(c->run->proposed);
-	c->run->proposed = dp_key_to_value(ref->decl, &key);
+	old = MemoryContextSwitchTo(c->set->context);
+	if (c->set->proposed != NULL)
+		pfree(c->set->proposed);
+	c->set->proposed = dp_key_to_value(ref->decl, &key);
 	if (ref->decl->nkeys == 1)
 	{
 		/* returns a bson_value unchanged */
-		DpValue value = dp_value_of_varlena(c->run->proposed);
+		DpValue value = dp_value_of_varlena(c->set->proposed);
 
-		c->run->proposed = dp_value_to_varlena(&value);
+		c->set->proposed = dp_value_to_varlena(&value);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -336,18 +336,18 @@ dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 	DpValue updated;
 	ListCell *lc;
 
-	if (c == NULL || c->run->proposed == NULL)
+	if (c == NULL || c->set->proposed == NULL)
 		return;
 	dp_key_of_tuple(ref->decl, tuple, desc, &key);
-	proposed = dp_value_of_varlena(c->run->proposed);
+	proposed = dp_value_of_varlena(c->set->proposed);
 	updated = dp_value_of_varlena(dp_key_to_value(ref->decl, &key));
 	if (dp_value_compare(&proposed, &updated) == 0)
 	{
-		foreach(lc, c->run->proposals)
+		foreach(lc, c->set->proposals)
 			((DpRefId *) lfirst(lc))->wanted--;
 	}
-	list_free(c->run->proposals);
-	c->run->proposals = NIL;
-	pfree(c->run->proposed);
-	c->run->proposed = NULL;
+	list_free(c->set->proposals);
+	c->set->proposals = NIL;
+	pfree(c->set->proposed);
+	c->set->proposed = NULL;
 }

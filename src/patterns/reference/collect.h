@@ -15,7 +15,7 @@
 #include "kit/statement.h"
 #include "patterns/reference/reference.h"
 
-/* A run that a statement's row triggers have begun */
+/* A set that a statement's row triggers have begun */
 typedef struct DpRefCollecting
 {
 	DpState state;
@@ -25,7 +25,7 @@ typedef struct DpRefCollecting
 	Oid source;
 	bool of_source;
 	DpStatement statement;
-	DpRefRun *run;
+	DpRefIds *set;
 } DpRefCollecting;
 
 /* Whether anything at all is collected: most statements need not look further. */

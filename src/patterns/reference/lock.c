@@ -46,9 +46,9 @@ dp_ref_lock_absent_wanted(Oid target)
 		int i;
 
 		ref = dp_reference(dp_decl_find(target, "reference", c->name));
-		for (i = 0; i < c->run->n && !ref->missing_error; i++)
+		for (i = 0; i < c->set->n && !ref->missing_error; i++)
 		{
-			const DpRefId *id = c->run->ids[i];
+			const DpRefId *id = c->set->ids[i];
 
 			if (id->wanted <= 0 || !id->read || id->extract != NULL)
 				continue;
@@ -106,9 +106,9 @@ wanted_sources(Oid target, Oid source, int *n)
 		ref = dp_reference(dp_decl_find(target, "reference", c->name));
 		if (!dp_ref_source(ref) || (!OidIsValid(source) && !dp_ref_locked_later(ref)))
 			continue;
-		for (i = 0; i < c->run->n; i++)
+		for (i = 0; i < c->set->n; i++)
 		{
-			if (c->run->ids[i]->wanted <= 0)
+			if (c->set->ids[i]->wanted <= 0)
 				continue;
 			if (*n == cap)
 			{
@@ -120,7 +120,7 @@ wanted_sources(Oid target, Oid source, int *n)
 				(DpReferencedRow){ .table = ref->source->relid,
 								   .decl = ref->source,
 								   .lookup = ref->source_key,
-								   .id = c->run->ids[i]->id,
+								   .id = c->set->ids[i]->id,
 								   .mode = ref->nlive > 0 ? LockTupleShare : LockTupleKeyShare,
 								   .arg = ref };
 		}

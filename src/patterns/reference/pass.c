@@ -87,9 +87,9 @@ static bool skip_trigger(const Trigger *trigger);
 static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
 
 int64
-dp_ref_pass(DpReference *ref, DpRefRun *run)
+dp_ref_pass(DpReference *ref, DpRefIds *set)
 {
-	DpRefPart part = { ref, run };
+	DpRefPart part = { ref, set };
 
 	return dp_ref_pass_parts(&part, 1);
 }
@@ -143,13 +143,13 @@ dp_ref_pass_parts(const DpRefPart *parts, int nparts)
 bool
 dp_ref_named(DpReference *ref, const DpValue *id)
 {
-	DpRefRun *run = dp_ref_run_make();
-	DpRefPart part = { ref, run };
+	DpRefIds *set = dp_ref_ids_make();
+	DpRefPart part = { ref, set };
 	Pass p;
 	bool named = false;
 	int64 i;
 
-	dp_ref_run_add(run, id);
+	dp_ref_ids_add(set, id);
 	pass_begin(&p, &part, 1);
 	pass_find(&p);
 	for (i = 0; i < p.n && !named; i++)
@@ -162,7 +162,7 @@ dp_ref_named(DpReference *ref, const DpValue *id)
 		}
 	}
 	pass_end(&p);
-	dp_ref_run_free(run);
+	dp_ref_ids_free(set);
 	return named;
 }
 
@@ -173,8 +173,8 @@ dp_ref_named(DpReference *ref, const DpValue *id)
 void
 dp_ref_truncated(DpReference *ref)
 {
-	DpRefRun *all = dp_ref_run_make();
-	DpRefRun *removed = dp_ref_run_make();
+	DpRefIds *all = dp_ref_ids_make();
+	DpRefIds *removed = dp_ref_ids_make();
 	SPIPlanPtr plan = dp_statement(ref->decl, "SELECT {doc} FROM {table} WHERE {doc} IS NOT NULL");
 	Portal portal;
 	DpActor self;
@@ -200,7 +200,7 @@ dp_ref_truncated(DpReference *ref)
 
 			dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 			for (i = 0; i < sites.n; i++)
-				dp_ref_run_add(all, &sites.v[i].id);
+				dp_ref_ids_add(all, &sites.v[i].id);
 		}
 		SPI_freetuptable(SPI_tuptable);
 	}
@@ -212,12 +212,12 @@ dp_ref_truncated(DpReference *ref)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (dp_ref_read(ref, &all->ids[i]->id, DP_REF_READ) == NULL)
-			dp_ref_run_add(removed, &all->ids[i]->id)->removed = true;
+			dp_ref_ids_add(removed, &all->ids[i]->id)->removed = true;
 	}
-	dp_ref_run_free(all);
+	dp_ref_ids_free(all);
 	if (removed->n > 0)
 		dp_ref_pass(ref, removed);
-	dp_ref_run_free(removed);
+	dp_ref_ids_free(removed);
 }
 
 /* Open the target. */
@@ -283,7 +283,7 @@ skip_trigger(const Trigger *trigger)
 		   dp_is_internal(trigger->tgfoid, "collection_set_id");
 }
 
-/* The rows that name an id of the runs, in the order of their keys. */
+/* The rows that name an id of the sets, in the order of their keys. */
 static void
 pass_find(Pass *p)
 {
@@ -301,9 +301,9 @@ pass_find(Pass *p)
 	{
 		const DpRefPart *part = &p->parts[i];
 
-		for (j = 0; j < part->run->n; j++)
+		for (j = 0; j < part->set->n; j++)
 		{
-			Datum id = PointerGetDatum(dp_value_to_varlena(&part->run->ids[j]->id));
+			Datum id = PointerGetDatum(dp_value_to_varlena(&part->set->ids[j]->id));
 			bool found;
 
 			CHECK_FOR_INTERRUPTS();
@@ -328,7 +328,7 @@ static void
 pass_find_arrays(Pass *p, const DpRefPart *part)
 {
 	DpDecl *decl = part->ref->decl;
-	DpRefRun *run = part->run;
+	DpRefIds *set = part->set;
 	SPIPlanPtr plan =
 		dp_statement(decl, "SELECT tableoid, ctid FROM {table} WHERE " HASHES
 						   " OPERATOR(pg_catalog.&&) {$1 int8[]} AND " HASHES " IS NOT NULL");
@@ -338,10 +338,10 @@ pass_find_arrays(Pass *p, const DpRefPart *part)
 	uint64 row;
 	int i;
 
-	hashes = palloc(sizeof(Datum) * Max(run->n, 1));
-	for (i = 0; i < run->n; i++)
-		hashes[i] = Int64GetDatum((int64) run->ids[i]->hash);
-	array = PointerGetDatum(construct_array(hashes, run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+	hashes = palloc(sizeof(Datum) * Max(set->n, 1));
+	for (i = 0; i < set->n; i++)
+		hashes[i] = Int64GetDatum((int64) set->ids[i]->hash);
+	array = PointerGetDatum(construct_array(hashes, set->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
 											TYPALIGN_DOUBLE));
 	rows = dp_run(decl, plan, &array, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	for (row = 0; row < rows; row++)
@@ -504,7 +504,7 @@ row_leave(Pass *p, struct varlena *doc)
 		{
 			for (k = 0; k < p->nparts; k++)
 			{
-				DpRefId *id = dp_ref_run_find(p->parts[k].run, &sites.v[j].id);
+				DpRefId *id = dp_ref_ids_find(p->parts[k].set, &sites.v[j].id);
 
 				if (id == NULL || id->left)
 					continue;
@@ -515,7 +515,7 @@ row_leave(Pass *p, struct varlena *doc)
 	}
 }
 
-/* Determines from the runs what to do with a document. */
+/* Determines from the sets what to do with a document. */
 static RowFate
 row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 {
@@ -538,7 +538,7 @@ row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 }
 
 /*
- * Does so for one run. Raises FOREIGN_KEY_VIOLATION if the document refers to an id that may not
+ * Does so for one set. Raises FOREIGN_KEY_VIOLATION if the document refers to an id that may not
  * be deleted.
  */
 static RowFate
@@ -553,7 +553,7 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 	for (i = 0; i < sites.n; i++)
 	{
 		DpRefSite *site = &sites.v[i];
-		DpRefId *id = dp_ref_run_find(part->run, &site->id);
+		DpRefId *id = dp_ref_ids_find(part->set, &site->id);
 		DpRefFill fill = { NULL, NULL, NULL, NULL, false };
 		DpValue extract;
 
@@ -654,7 +654,7 @@ row_names(const DpRefPart *part, struct varlena *doc)
 	dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
 	{
-		if (dp_ref_run_find(part->run, &sites.v[i].id) != NULL)
+		if (dp_ref_ids_find(part->set, &sites.v[i].id) != NULL)
 			return true;
 	}
 	return false;

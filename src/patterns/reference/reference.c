@@ -191,7 +191,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 	DpRefSites sites;
 	DpRefSites old_sites;
 	const DpRefSite **match;
-	DpRefRun *run = NULL;
+	DpRefIds *set = NULL;
 	bool connected = false;
 	bool differs = false;
 	MemoryContext context = CurrentMemoryContext;
@@ -240,20 +240,20 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		{
 			DpRefId *id;
 
-			if (run == NULL)
-				run = dp_ref_collecting(ref, false);
-			id = dp_ref_run_add(run, &site->id);
+			if (set == NULL)
+				set = dp_ref_collecting(ref, false);
+			id = dp_ref_ids_add(set, &site->id);
 			id->wanted++;
 			if (before == NULL)
 			{
-				MemoryContext old = MemoryContextSwitchTo(run->context);
+				MemoryContext old = MemoryContextSwitchTo(set->context);
 
-				run->proposals = lappend(run->proposals, id);
+				set->proposals = lappend(set->proposals, id);
 				MemoryContextSwitchTo(old);
 			}
 			if (!id->read)
 			{
-				MemoryContext old = MemoryContextSwitchTo(run->context);
+				MemoryContext old = MemoryContextSwitchTo(set->context);
 
 				id->extract = dp_ref_read(ref, &site->id, DP_REF_READ);
 				id->read = true;
@@ -273,9 +273,9 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			{
 				DpRefId *id;
 
-				if (run == NULL)
-					run = dp_ref_collecting(ref, false);
-				id = dp_ref_run_add(run, &site->id);
+				if (set == NULL)
+					set = dp_ref_collecting(ref, false);
+				id = dp_ref_ids_add(set, &site->id);
 				if (ref->deferred)
 					id->lags = true;
 				else
@@ -285,7 +285,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 					 * source becomes
 					 */
 					id->wanted++;
-					old = MemoryContextSwitchTo(run->context);
+					old = MemoryContextSwitchTo(set->context);
 					if (!id->read)
 						id->extract =
 							dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
@@ -298,9 +298,9 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 				/* the other declaration allows it */
 				DpRefId *id;
 
-				if (run == NULL)
-					run = dp_ref_collecting(ref, false);
-				id = dp_ref_run_add(run, &site->id);
+				if (set == NULL)
+					set = dp_ref_collecting(ref, false);
+				id = dp_ref_ids_add(set, &site->id);
 				id->wanted++;
 				id->read = true;
 			}
@@ -429,8 +429,8 @@ covers(const DpReference *a, const DpReference *b)
 static void
 reference_after(DpReference *ref)
 {
-	DpRefRun *run;
-	DpRefRun *changed = NULL;
+	DpRefIds *set;
+	DpRefIds *changed = NULL;
 	DpQueue *queue = NULL;
 	int i;
 
@@ -438,14 +438,14 @@ reference_after(DpReference *ref)
 		return;
 	dp_ref_lock_absent_wanted(ref->decl->target);
 	dp_ref_lock_together(ref);
-	run = dp_ref_collected(ref, false);
-	if (run == NULL)
+	set = dp_ref_collected(ref, false);
+	if (set == NULL)
 		return;
-	dp_ref_run_sort(run);
+	dp_ref_ids_sort(set);
 	SPI_connect();
-	for (i = 0; i < run->n; i++)
+	for (i = 0; i < set->n; i++)
 	{
-		DpRefId *id = run->ids[i];
+		DpRefId *id = set->ids[i];
 		struct varlena *now;
 		DpRefId *entry;
 		bool deadlock;
@@ -491,8 +491,8 @@ reference_after(DpReference *ref)
 			VARSIZE_ANY_EXHDR(now) == VARSIZE_ANY_EXHDR(id->extract))
 			continue;
 		if (changed == NULL)
-			changed = dp_ref_run_make();
-		entry = dp_ref_run_add(changed, &id->id);
+			changed = dp_ref_ids_make();
+		entry = dp_ref_ids_add(changed, &id->id);
 		entry->extract = now;
 		entry->appeared = id->extract == NULL;
 	}
@@ -501,10 +501,10 @@ reference_after(DpReference *ref)
 	if (changed != NULL)
 	{
 		dp_ref_pass(ref, changed);
-		dp_ref_run_free(changed);
+		dp_ref_ids_free(changed);
 	}
 	SPI_finish();
-	dp_ref_run_free(run);
+	dp_ref_ids_free(set);
 }
 
 /*

@@ -174,7 +174,7 @@ typedef struct DpRefId
 	bool left;               /* a pass has left a note */
 } DpRefId;
 
-typedef struct DpRefRun
+typedef struct DpRefIds
 {
 	MemoryContext context;
 	DpRefId **ids;
@@ -186,29 +186,29 @@ typedef struct DpRefRun
 	/* target: the row that was proposed last, which ON CONFLICT may turn into an update */
 	struct varlena *proposed; /* its key, or NULL */
 	List *proposals;          /* of DpRefId: the references that it would add */
-} DpRefRun;
+} DpRefIds;
 
-extern DpRefRun *dp_ref_run_make(void);
-extern DpRefId *dp_ref_run_find(DpRefRun *run, const DpValue *id);
-extern DpRefId *dp_ref_run_add(DpRefRun *run, const DpValue *id);
+extern DpRefIds *dp_ref_ids_make(void);
+extern DpRefId *dp_ref_ids_find(DpRefIds *set, const DpValue *id);
+extern DpRefId *dp_ref_ids_add(DpRefIds *set, const DpValue *id);
 
 /* Remembers the first extract of an id; NULL: none. */
-extern void dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract);
-extern void dp_ref_run_sort(DpRefRun *run);
-extern void dp_ref_run_free(DpRefRun *run);
+extern void dp_ref_ids_before(DpRefIds *set, DpRefId *id, struct varlena *extract);
+extern void dp_ref_ids_sort(DpRefIds *set);
+extern void dp_ref_ids_free(DpRefIds *set);
 
 /*
- * The first returns the run of the statement in progress, created if missing; the second takes it
+ * The first returns the set of the statement in progress, created if missing; the second takes it
  * (NULL without one).
  */
-extern DpRefRun *dp_ref_collecting(DpReference *ref, bool of_source);
-extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
+extern DpRefIds *dp_ref_collecting(DpReference *ref, bool of_source);
+extern DpRefIds *dp_ref_collected(DpReference *ref, bool of_source);
 
 /*
- * Takes a run of any declaration of the target with the same source, and sets its name; NULL
+ * Takes a set of any declaration of the target with the same source, and sets its name; NULL
  * without another one.
  */
-extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
+extern DpRefIds *dp_ref_collected_beside(DpReference *ref, char **name);
 
 /*
  * Locks ids, because missing sources cannot be locked: a reference takes RowExclusiveLock, an
@@ -240,7 +240,7 @@ extern void dp_ref_lock_referenced(const DpReferencedRow *row);
  * rule to deleted ones.  Ids without an extract that were not deleted are skipped.
  * Returns the number of rows written.  Called inside SPI_connect().
  */
-extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
+extern int64 dp_ref_pass(DpReference *ref, DpRefIds *set);
 
 /*
  * Does the same for several declarations of one target: each row is written once, and all in one
@@ -249,7 +249,7 @@ extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
 typedef struct DpRefPart
 {
 	DpReference *ref;
-	DpRefRun *run;
+	DpRefIds *set;
 } DpRefPart;
 
 extern int64 dp_ref_pass_parts(const DpRefPart *parts, int nparts);

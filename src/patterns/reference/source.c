@@ -48,7 +48,7 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlo
 static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
-static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
+static DpRefIds *source_changed(DpReference *ref, DpRefIds *set);
 
 /*
  * The source's table; false if there is none: the target was restored alone.
@@ -195,7 +195,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 										 DP_BEFORE_ROW(DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
 											 DP_AFTER_STATEMENT(DP_ANY));
 	DpReference *ref;
-	DpRefRun *run;
+	DpRefIds *set;
 	DpRefPart *parts;
 	int nparts = 0;
 	int n;
@@ -213,31 +213,31 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		DpValue id;
 		DpValue now;
 
-		run = dp_ref_collecting(ref, true);
+		set = dp_ref_collecting(ref, true);
 		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			dp_ref_run_add(run, &id)->appeared = true;
+			dp_ref_ids_add(set, &id)->appeared = true;
 		else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			dp_ref_run_add(run, &id)->removed = true;
+			dp_ref_ids_add(set, &id)->removed = true;
 		else
 		{
 			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
 			if (dp_value_identical(&id, &now))
-				(void) dp_ref_run_add(run, &id);
+				(void) dp_ref_ids_add(set, &id);
 			else
 			{
-				DpRefId *entry = dp_ref_run_add(run, &id);
+				DpRefId *entry = dp_ref_ids_add(set, &id);
 				DpRefId *other;
 
 				entry->removed = true;
-				entry->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
-				other = dp_ref_run_add(run, &now);
+				entry->becomes = MemoryContextAlloc(set->context, sizeof(DpValue));
+				other = dp_ref_ids_add(set, &now);
 				other->appeared = true;
 				*entry->becomes = other->id;
 			}
 		}
 		if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			dp_ref_run_before(run, dp_ref_run_add(run, &id), row_extract(ref, trigdata));
+			dp_ref_ids_before(set, dp_ref_ids_add(set, &id), row_extract(ref, trigdata));
 		return dp_trigger_pass(fcinfo);
 	}
 
@@ -250,36 +250,36 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 
 	/* all declarations of the target together, with the first of their triggers */
 	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(decl->target)));
-	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
+	while ((set = dp_ref_collected_beside(ref, &name)) != NULL)
 	{
 		DpReference *other = dp_reference(dp_decl_find(decl->target, "reference", name));
 
 		if (!dp_ref_source(other))
 		{
-			dp_ref_run_free(run);
+			dp_ref_ids_free(set);
 			continue;
 		}
-		dp_ref_run_sort(run);
+		dp_ref_ids_sort(set);
 		parts[nparts].ref = other;
-		parts[nparts++].run = run;
+		parts[nparts++].set = set;
 	}
 	lock_appeared(parts, nparts);
 	for (i = 0, n = nparts, nparts = 0; i < n; i++)
 	{
 		DpReference *other = parts[i].ref;
-		DpRefRun *pass = source_changed(other, parts[i].run);
+		DpRefIds *pass = source_changed(other, parts[i].set);
 
-		dp_ref_run_free(parts[i].run);
+		dp_ref_ids_free(parts[i].set);
 		if (pass != NULL)
 		{
 			parts[nparts].ref = other;
-			parts[nparts++].run = pass;
+			parts[nparts++].set = pass;
 		}
 	}
 	if (nparts > 0)
 		dp_ref_pass_parts(parts, nparts);
 	while (nparts > 0)
-		dp_ref_run_free(parts[--nparts].run);
+		dp_ref_ids_free(parts[--nparts].set);
 	SPI_finish();
 	return PointerGetDatum(NULL);
 }
@@ -298,33 +298,33 @@ lock_appeared(const DpRefPart *parts, int nparts)
 	int k;
 
 	for (k = 0; k < nparts; k++)
-		all += parts[k].run->n;
+		all += parts[k].set->n;
 	for (k = 0; k < nparts; k++)
 	{
-		for (i = 0; i < parts[k].run->n; i++)
+		for (i = 0; i < parts[k].set->n; i++)
 		{
-			if (!parts[k].run->ids[i]->appeared ||
+			if (!parts[k].set->ids[i]->appeared ||
 				(parts[k].ref->missing_error && !parts[k].ref->deferred))
 				continue;
 			if (places == NULL)
 				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
-			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].run->ids[i]->id);
+			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].set->ids[i]->id);
 		}
 	}
 	dp_lock_absent(places, n, ShareLock);
 }
 
-/* Returns the run with the present state of its ids for a pass; NULL if nothing is to be done. */
-static DpRefRun *
-source_changed(DpReference *ref, DpRefRun *run)
+/* Returns the set with the present state of its ids for a pass; NULL if nothing is to be done. */
+static DpRefIds *
+source_changed(DpReference *ref, DpRefIds *set)
 {
-	DpRefRun *pass = dp_ref_run_make();
+	DpRefIds *pass = dp_ref_ids_make();
 	DpQueue *queue = NULL;
 	int i;
 
-	for (i = 0; i < run->n; i++)
+	for (i = 0; i < set->n; i++)
 	{
-		DpRefId *id = run->ids[i];
+		DpRefId *id = set->ids[i];
 		MemoryContext old = MemoryContextSwitchTo(pass->context);
 		struct varlena *extract = dp_ref_read(ref, &id->id, DP_REF_READ);
 		struct varlena *moved = extract == NULL && id->becomes != NULL
@@ -343,7 +343,7 @@ source_changed(DpReference *ref, DpRefRun *run)
 		}
 		if (moved != NULL)
 		{
-			entry = dp_ref_run_add(pass, &id->id);
+			entry = dp_ref_ids_add(pass, &id->id);
 			entry->extract = moved;
 			entry->becomes = MemoryContextAlloc(pass->context, sizeof(DpValue));
 			*entry->becomes = *id->becomes;
@@ -354,7 +354,7 @@ source_changed(DpReference *ref, DpRefRun *run)
 		else if (extract == NULL)
 		{
 			if (id->removed && ref->on_delete != DP_REF_KEEP)
-				dp_ref_run_add(pass, &id->id)->removed = true;
+				dp_ref_ids_add(pass, &id->id)->removed = true;
 		}
 		else if (ref->deferred && !id->appeared)
 		{
@@ -364,24 +364,24 @@ source_changed(DpReference *ref, DpRefRun *run)
 		}
 		else
 		{
-			entry = dp_ref_run_add(pass, &id->id);
+			entry = dp_ref_ids_add(pass, &id->id);
 			entry->extract = extract;
 			entry->appeared = id->appeared;
 		}
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
-	for (i = 0; i < run->n; i++)
+	for (i = 0; i < set->n; i++)
 	{
 		DpRefId *entry =
-			run->ids[i]->before != NULL ? dp_ref_run_find(pass, &run->ids[i]->id) : NULL;
+			set->ids[i]->before != NULL ? dp_ref_ids_find(pass, &set->ids[i]->id) : NULL;
 
 		if (entry != NULL)
-			dp_ref_run_before(pass, entry, run->ids[i]->before);
+			dp_ref_ids_before(pass, entry, set->ids[i]->before);
 	}
 	if (pass->n > 0)
 		return pass;
-	dp_ref_run_free(pass);
+	dp_ref_ids_free(pass);
 	return NULL;
 }
 
