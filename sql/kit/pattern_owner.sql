@@ -281,7 +281,7 @@ BEGIN
   IF docpatterns._pattern_discard(format('VIEW %s', view)) THEN
     EXECUTE make;
     EXECUTE find INTO made;
-    PERFORM docpatterns._pattern_place('VIEW', made::text, old.nspname, old.relname);
+    PERFORM docpatterns._pattern_move('VIEW', made::text, old.nspname, old.relname);
     PERFORM docpatterns._pattern_grant(old.relacl, old.relowner, made);
   END IF;
 END
@@ -290,7 +290,7 @@ COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, te
   'drops a view of a table and creates it again, by a call, with its old name and grants; find is '
   'a query for it. Does nothing if view is NULL';
 
-CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name,
+CREATE FUNCTION docpatterns._pattern_location(kind text, object text, OUT schema_name name,
   OUT name name)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -298,16 +298,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
     WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_location(text, text) IS
   'the schema and the name of a view or a function';
 
-CREATE FUNCTION docpatterns._pattern_place(kind text, object text, schema_name name, name name)
+CREATE FUNCTION docpatterns._pattern_move(kind text, object text, schema_name name, name name)
   RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now record;
 BEGIN
-  SELECT i.* INTO now FROM docpatterns._pattern_placed(kind, object) i;
+  SELECT i.* INTO now FROM docpatterns._pattern_location(kind, object) i;
   IF now.name <> name THEN
     EXECUTE format('ALTER %s %s RENAME TO %I', kind, object, name);
     object := format('%I.%I%s', now.schema_name, name, substring(object FROM '[(][^()]*[)]$'));
@@ -317,5 +317,5 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_place(text, text, name, name) IS
+COMMENT ON FUNCTION docpatterns._pattern_move(text, text, name, name) IS
   'changes the name and schema of a view or a function';

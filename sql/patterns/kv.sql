@@ -166,18 +166,18 @@ COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS
   'brings the row in keys and the counts of a key in line with its members; errors 23000 for '
   'members of two types, 42501 unless the caller owns the space';
 
-CREATE FUNCTION docpatterns._kv_place(rel regclass) RETURNS text
+CREATE FUNCTION docpatterns._kv_space_of(rel regclass) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
   SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = $1
 $$;
-COMMENT ON FUNCTION docpatterns._kv_place(regclass) IS 'the space that a table belongs to';
+COMMENT ON FUNCTION docpatterns._kv_space_of(regclass) IS 'the space that a table belongs to';
 
 CREATE FUNCTION docpatterns._kv_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  s text := quote_ident(docpatterns._kv_place(rel));
+  s text := quote_ident(docpatterns._kv_space_of(rel));
   t record;
 BEGIN
   FOR t IN SELECT * FROM (VALUES ('hashes', 'hash'), ('sets', 'set'), ('scores', 'zset')) AS v
@@ -232,7 +232,7 @@ CREATE FUNCTION docpatterns._kv_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
   SET docpatterns.maintain = off AS $$
 DECLARE
-  space text := docpatterns._kv_place(rel);
+  space text := docpatterns._kv_space_of(rel);
   k text;
   done bigint := 0;
 BEGIN
@@ -259,14 +259,14 @@ COMMENT ON FUNCTION docpatterns._kv_pending(regclass, text) IS
 CREATE FUNCTION docpatterns._kv_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  s text := quote_ident(docpatterns._kv_place(rel));
+  s text := quote_ident(docpatterns._kv_space_of(rel));
   t text;
   done bigint;
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
              WHERE d.pattern = 'kv_leaderboard'
                  AND @extschema@.bson_get_text(d.options, 'space')
-                 = docpatterns._kv_place(_kv_disable.rel)) THEN
+                 = docpatterns._kv_space_of(_kv_disable.rel)) THEN
     RAISE EXCEPTION 'the space contains leaderboards of tables'
       USING ERRCODE = 'dependent_objects_still_exist',
       HINT = 'Disable them first; pattern_list() shows them.';

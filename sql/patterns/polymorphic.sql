@@ -33,7 +33,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_reach(bson, text) IS
   'the field that the path leads to; where arrays are on the way, an array of what their elements '
   'have there; NULL if there is nothing';
 
-CREATE FUNCTION docpatterns._polymorphic_elements(doc bson, by text, OUT place text, OUT doc bson)
+CREATE FUNCTION docpatterns._polymorphic_elements(doc bson, by text, OUT item_path text,
+    OUT doc bson)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_polymorphic_elements' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 5;
 COMMENT ON FUNCTION docpatterns._polymorphic_elements(bson, text) IS
@@ -317,9 +318,10 @@ BEGIN
   END LOOP;
   used := used || CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END;
   IF m.parent IS NOT NULL THEN
-    columns := columns || format('e.place AS %I, ', CASE WHEN 'place' = ANY (used) THEN '_place'
-        ELSE 'place' END);
-    used := used || CASE WHEN 'place' = ANY (used) THEN '_place'::text ELSE 'place' END;
+    columns := columns || format('e.item_path AS %I, ',
+        CASE WHEN 'item_path' = ANY (used) THEN '_item_path'
+        ELSE 'item_path' END);
+    used := used || CASE WHEN 'item_path' = ANY (used) THEN '_item_path'::text ELSE 'item_path' END;
   END IF;
   FOR c IN
     SELECT left(m.field, 63) AS name, m.field_path AS path, NULL::text AS type, NULL::text AS types,
@@ -354,7 +356,7 @@ BEGIN
       WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
                   CASE WHEN m.parent IS NULL THEN '' ELSE
                     format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) '
-                      'AS e (place, doc)', m.doc, m.by_path) END,
+                      'AS e (item_path, doc)', m.doc, m.by_path) END,
                   CASE WHEN variant IS NULL THEN ' WHERE ' ELSE
                     format(' WHERE %s AND ', docpatterns._polymorphic_predicate(doc, m.field_path,
                         v.value)) END)

@@ -356,7 +356,7 @@ BEGIN
     -- locked
     keys := docpatterns._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS '
           'key FROM %s AS t WHERE EXISTS (SELECT FROM docpatterns._polymorphic_elements(t.%I, '
-          '%L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+          '%L::text) AS e (item_path, doc) WHERE %s) LIMIT 21) AS q',
                    m.key_value, m.base, m.doc, m.by_path,
                    docpatterns._polymorphic_predicate('e.doc', m.field_path,
                      o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
@@ -399,7 +399,8 @@ BEGIN
     'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
     CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, m.field_path, m.base,
     CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE
-      format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, '
+      format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I,
+          %L::text) AS e (item_path, '
         'doc)', m.doc, m.by_path) END)
     USING rel, m.name;
 END
@@ -410,10 +411,12 @@ COMMENT ON FUNCTION polymorphic_variants(regclass, text) IS
 
 CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text,
   change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
-                                   place text DEFAULT NULL, name text DEFAULT NULL) RETURNS boolean
+                                   item_path text DEFAULT NULL,
+                                       name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_polymorphic_retype' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure, text, text) IS
-  'Makes the document of a key (or the sub-document at place) one of another variant: changes it '
+  'Makes the document of a key (or the sub-document at item_path) one of another variant: changes '
+  'it '
   'by an update document or a function of a bson, sets the field and writes it. Returns whether '
   'there was such a document. Needs SELECT and UPDATE; locks the row. Errors: 42704 an unknown '
   'variant, 23514 an invalid result, 22023 arguments that do not fit, 42804 a function that does '

@@ -209,10 +209,10 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.per_partition IS NOT NULL THEN
     PERFORM docpatterns._derive_create_index(rel, 'query_table', name,
-      ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.place_bare, p.place_directions)
+      ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.key_expressions, p.key_directions)
         WITH ORDINALITY AS u (x, d, n) ORDER BY n)
       || ARRAY(SELECT format('%I%s', k, CASE
-            WHEN p.place_directions[cardinality(p.place_directions)] = ' DESC' THEN ' DESC' ELSE ''
+            WHEN p.key_directions[cardinality(p.key_directions)] = ' DESC' THEN ' DESC' ELSE ''
             END) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n) ORDER BY n));
   END IF;
 END
@@ -228,8 +228,8 @@ CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
                                    OUT base text, OUT options bson, OUT doc text, OUT keys text[],
                                    OUT key_row text, OUT result regclass, OUT result_keys text[],
                                    OUT result_fields text[],
-                                   OUT key_match text, OUT per_partition int, OUT place_bare text[],
-                                   OUT place_directions text[], OUT partitions text,
+                                   OUT key_match text, OUT per_partition int, OUT key_expressions text[],
+                                   OUT key_directions text[], OUT partitions text,
                                    OUT clusterings text)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
@@ -257,7 +257,7 @@ BEGIN
                               'types'::text, format('"%s"', replace(y.c, '"', '""')))) END
                           ORDER BY y.n),
          array_agg(CASE WHEN y.direction < 0 THEN ' DESC' ELSE '' END ORDER BY y.n)
-    INTO place_bare, place_directions
+    INTO key_expressions, key_directions
     FROM (SELECT x.c, x.direction, row_number() OVER () AS n,
         docpatterns._query_table_path(rel, name, x.c) AS path
           FROM (SELECT e::text AS c, 1 AS direction
@@ -266,10 +266,10 @@ BEGIN
                       FROM @extschema@.bson_each((options OPERATOR(@extschema@.->)
                         'clustering'::text)::@extschema@.bson) e) x) y;
   npartition := @extschema@.bson_array_length(options OPERATOR(@extschema@.->) 'partition'::text);
-  partitions := array_to_string(place_bare[:npartition], ', ');
-  clusterings := array_to_string(ARRAY(SELECT place_bare[n] || place_directions[n]
-        FROM generate_series(npartition + 1, cardinality(place_bare)) n)
-    || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)]
+  partitions := array_to_string(key_expressions[:npartition], ', ');
+  clusterings := array_to_string(ARRAY(SELECT key_expressions[n] || key_directions[n]
+        FROM generate_series(npartition + 1, cardinality(key_expressions)) n)
+    || ARRAY(SELECT quote_ident(k) || key_directions[cardinality(key_directions)]
         FROM unnest(keys) k), ', ');
 END
 $$;
@@ -339,7 +339,7 @@ BEGIN
         'docpatterns._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER '
         'BY %1$s) AS q ORDER BY q.hash',
       p.partitions, p.key_row, rel::text, name, p.doc, p.base,
-      (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
+      (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.key_expressions) x));
   END IF;
   RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) '
       'ORDER BY %s', p.key_row, p.base, p.result, p.key_match,

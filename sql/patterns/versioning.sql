@@ -351,12 +351,12 @@ BEGIN
       array_agg(i.schema_name) AS schemas, array_agg(i.name) AS names INTO old
       FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text),
           (3, 'VIEW', m.deleted::text)) AS w (n, kind, object)
-        CROSS JOIN LATERAL docpatterns._pattern_placed(w.kind, w.object) i
+        CROSS JOIN LATERAL docpatterns._pattern_location(w.kind, w.object) i
           WHERE w.object IS NOT NULL;
     IF old.objects IS NOT NULL AND docpatterns._pattern_discard(VARIADIC old.objects) THEN
       PERFORM docpatterns._versioning_create_reading($1, d.name);
       SELECT q.* INTO m FROM docpatterns._versioning_parts($1, d.name) q;
-      PERFORM docpatterns._pattern_place(w.kind, w.object, o.schema_name, o.name)
+      PERFORM docpatterns._pattern_move(w.kind, w.object, o.schema_name, o.name)
         FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text),
             (3, 'VIEW', m.deleted::text)) AS w (n, kind, object)
           JOIN unnest(old.n, old.schemas, old.names) AS o (n, schema_name, name) ON o.n = w.n;

@@ -261,7 +261,7 @@ dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere)
 		DpIter iter;
 		int nfinders = 0;
 
-		/* its elements may be found in several places */
+		/* its elements may be found in several documents */
 		if (is != NULL && is->type == DP_TYPE_ARRAY)
 			finders[nfinders++].array = is;
 		foreach(lc, elsewhere)

@@ -25,7 +25,7 @@ extern bool dp_had_field(const DpDecl *decl, const DpPath *path);
 
 /*
  * True if a value would be lost: it is not null, false, zero or empty, and occurs neither in is
- * (the new value, or NULL) nor in elsewhere (values stored in other places, DpValue *).  An element
+ * (the new value, or NULL) nor in elsewhere (values stored elsewhere, DpValue *).  An element
  * of an array, or a field of a document, may occur in a larger one.
  */
 extern bool dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere);

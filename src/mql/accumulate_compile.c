@@ -107,7 +107,7 @@ find_spec(Specs *specs, const DpValue *compiled, int next, const DpValue *spec)
 
 /* The number of an expression, the same for the same bytes. */
 static int
-compile_expression(Compiler *c, const DpPlace *place, const DpValue *spec)
+compile_expression(Compiler *c, const DpLocation *location, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
 	int i = find_spec(&c->exprs, acc->specs, acc->nexprs, spec);
@@ -115,13 +115,13 @@ compile_expression(Compiler *c, const DpPlace *place, const DpValue *spec)
 	if (i >= 0)
 		return i;
 	acc->specs[acc->nexprs] = *spec;
-	acc->exprs[acc->nexprs] = dp_expr_compile(spec, DP_EXPR_IMMUTABLE, dp_place_text(place));
+	acc->exprs[acc->nexprs] = dp_expr_compile(spec, DP_EXPR_IMMUTABLE, dp_location_text(location));
 	return acc->nexprs++;
 }
 
 /* The number of an order of rows; -1 for that of their keys. */
 static int
-compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
+compile_order(Compiler *c, const DpLocation *location, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
 	int i;
@@ -132,7 +132,7 @@ compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 	if (i >= 0)
 		return i;
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document", spec);
+		dp_bad_spec_type(location, "a document", spec);
 	acc->order_specs[acc->norders] = *spec;
 	acc->orders[acc->norders] = dp_sort_spec_compile(spec);
 	return acc->norders++;
@@ -140,14 +140,14 @@ compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 
 /* An n or a cap. */
 static int
-compile_n(const DpPlace *place, const DpValue *v)
+compile_n(const DpLocation *location, const DpValue *v)
 {
 	int64 n;
 
 	if (!dp_value_to_whole(v, &n))
-		dp_bad_spec_type(place, "a whole number", v);
+		dp_bad_spec_type(location, "a whole number", v);
 	if (n < 1 || n > DP_ACCUMULATE_MAX_N)
-		dp_bad_spec(place, "\"%s\" must be from 1 to %d", place->name, DP_ACCUMULATE_MAX_N);
+		dp_bad_spec(location, "\"%s\" must be from 1 to %d", location->name, DP_ACCUMULATE_MAX_N);
 	return (int) n;
 }
 
@@ -166,7 +166,8 @@ has_field(const DpValue *v, const char *name)
  * of this accumulator.
  */
 static void
-compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form form, DpSlot *slot)
+compile_arguments(Compiler *c, const DpLocation *location, const DpValue *spec, Form form,
+				  DpSlot *slot)
 {
 	bool sorted = form == FORM_OUTPUT || form == FORM_OUTPUT_N;
 	const char *input = sorted ? "output" : "input";
@@ -178,11 +179,11 @@ compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form f
 	DpElement e;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document", spec);
+		dp_bad_spec_type(location, "a document", spec);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpPlace inner = dp_place_field(place, &e);
+		DpLocation inner = dp_location_field(location, &e);
 
 		if (strcmp(e.name, input) == 0)
 		{
@@ -209,11 +210,11 @@ compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form f
 			dp_bad_spec(&inner, "\"%s\" is no argument of this accumulator", e.name);
 	}
 	if (!has_input)
-		dp_bad_spec(place, "%s needs \"%s\"", place->name, input);
+		dp_bad_spec(location, "%s needs \"%s\"", location->name, input);
 	if (n && !has_n)
-		dp_bad_spec(place, "%s needs \"n\"", place->name);
+		dp_bad_spec(location, "%s needs \"n\"", location->name);
 	if (sorted && !has_sort)
-		dp_bad_spec(place, "%s needs \"sortBy\"", place->name);
+		dp_bad_spec(location, "%s needs \"sortBy\"", location->name);
 }
 
 /* The number of a slot: sums and deviations of the same expression share one. */
@@ -244,13 +245,13 @@ static void
 compile_field(Compiler *c, const DpElement *element)
 {
 	DpAccumulators *acc = c->acc;
-	DpPlace place = dp_place_field(NULL, element);
+	DpLocation location = dp_location_field(NULL, element);
 	DpField *field = &acc->fields[acc->nfields];
 	const Accumulator *a = NULL;
 	DpElement argument = { 0 };
 	DpElement cap = { 0 };
-	DpPlace at;
-	DpPlace at_cap;
+	DpLocation at;
+	DpLocation at_cap;
 	DpSlot slot;
 	DpIter iter;
 	DpElement e;
@@ -258,17 +259,17 @@ compile_field(Compiler *c, const DpElement *element)
 
 	if (element->namelen == 0 || element->name[0] == '$' ||
 		memchr(element->name, '.', element->namelen) != NULL)
-		dp_bad_spec(&place,
+		dp_bad_spec(&location,
 					"the name of a field may not be empty, begin with a dollar or hold a dot");
 	if (accumulators_has(acc, element->name, element->namelen))
-		dp_bad_spec(&place, "field \"%s\" is there already", element->name);
+		dp_bad_spec(&location, "field \"%s\" is there already", element->name);
 	if (element->value.type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(&place, "a document with an accumulator", &element->value);
+		dp_bad_spec_type(&location, "a document with an accumulator", &element->value);
 
 	dp_iter_init_value(&iter, &element->value);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpPlace inner = dp_place_field(&place, &e);
+		DpLocation inner = dp_location_field(&location, &e);
 
 		if (strcmp(e.name, "cap") == 0 && cap.name == NULL)
 		{
@@ -293,9 +294,9 @@ compile_field(Compiler *c, const DpElement *element)
 		}
 	}
 	if (a == NULL)
-		dp_bad_spec(&place, "field \"%s\" needs an accumulator", element->name);
-	at = dp_place_field(&place, &argument);
-	at_cap = dp_place_field(&place, &cap);
+		dp_bad_spec(&location, "field \"%s\" needs an accumulator", element->name);
+	at = dp_location_field(&location, &argument);
+	at_cap = dp_location_field(&location, &cap);
 
 	slot = a->slot;
 	slot.expr = -1;
@@ -333,7 +334,7 @@ compile_field(Compiler *c, const DpElement *element)
 		else if (c->options->uncapped)
 			slot.n = PG_INT32_MAX;
 		else
-			dp_bad_spec(&place, "%s needs \"cap\" beside it, the most elements that it may have",
+			dp_bad_spec(&location, "%s needs \"cap\" beside it, the most elements that it may have",
 						a->name);
 	}
 	else if (cap.name != NULL)

@@ -10,7 +10,7 @@
 #include "bson/number.h"
 #include "mql/error.h"
 
-static void place_append(StringInfo out, const DpPlace *place);
+static void location_append(StringInfo out, const DpLocation *location);
 static void place_callback(void *arg);
 static bool exact_truncate(const DpExact *exact, int64 *result);
 
@@ -18,29 +18,29 @@ static bool exact_truncate(const DpExact *exact, int64 *result);
  * The parts from the outermost to the innermost.
  */
 static void
-place_append(StringInfo out, const DpPlace *place)
+location_append(StringInfo out, const DpLocation *location)
 {
-	if (place->up != NULL)
+	if (location->up != NULL)
 	{
-		place_append(out, place->up);
+		location_append(out, location->up);
 		if (out->len > 0)
 			appendStringInfoChar(out, '.');
 	}
-	if (place->name != NULL)
-		appendBinaryStringInfo(out, place->name, place->namelen);
+	if (location->name != NULL)
+		appendBinaryStringInfo(out, location->name, location->namelen);
 	else
-		appendStringInfo(out, "%u", place->index);
+		appendStringInfo(out, "%u", location->index);
 }
 
 char *
-dp_place_text(const DpPlace *place)
+dp_location_text(const DpLocation *location)
 {
 	StringInfoData out;
 	char *text;
 
 	initStringInfo(&out);
-	if (place != NULL)
-		place_append(&out, place);
+	if (location != NULL)
+		location_append(&out, location);
 	text = pstrdup(out.data);
 	pfree(out.data);
 	return text;
@@ -49,16 +49,16 @@ dp_place_text(const DpPlace *place)
 static void
 place_callback(void *arg)
 {
-	const DpPlaceContext *context = arg;
+	const DpLocationContext *context = arg;
 
-	if (context->place != NULL)
-		errdetail("At path \"%s\".", dp_place_text(context->place));
+	if (context->location != NULL)
+		errdetail("At path \"%s\".", dp_location_text(context->location));
 }
 
 void
-dp_place_push(DpPlaceContext *context, const DpPlace *place)
+dp_location_push(DpLocationContext *context, const DpLocation *location)
 {
-	context->place = place;
+	context->location = location;
 	context->callback.callback = place_callback;
 	context->callback.arg = context;
 	context->callback.previous = error_context_stack;
@@ -66,22 +66,22 @@ dp_place_push(DpPlaceContext *context, const DpPlace *place)
 }
 
 void
-dp_place_pop(DpPlaceContext *context)
+dp_location_pop(DpLocationContext *context)
 {
 	error_context_stack = context->callback.previous;
 }
 
 void
-dp_unknown_operator(const DpPlace *place, const char *what, const DpNearest *nearest)
+dp_unknown_operator(const DpLocation *location, const char *what, const DpNearest *nearest)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("unknown %s \"%.*s\"", what, (int) place->namelen, place->name),
-					errdetail("At path \"%s\".", dp_place_text(place)),
+					errmsg("unknown %s \"%.*s\"", what, (int) location->namelen, location->name),
+					errdetail("At path \"%s\".", dp_location_text(location)),
 					nearest != NULL ? dp_nearest_hint(nearest) : 0));
 }
 
 void
-dp_bad_spec(const DpPlace *place, const char *fmt, ...)
+dp_bad_spec(const DpLocation *location, const char *fmt, ...)
 {
 	StringInfoData message;
 
@@ -99,16 +99,16 @@ dp_bad_spec(const DpPlace *place, const char *fmt, ...)
 		enlargeStringInfo(&message, needed);
 	}
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", message.data),
-					place ? errdetail("At path \"%s\".", dp_place_text(place)) : 0));
+					location ? errdetail("At path \"%s\".", dp_location_text(location)) : 0));
 }
 
 void
-dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found)
+dp_bad_spec_type(const DpLocation *location, const char *expected, const DpValue *found)
 {
-	if (place != NULL && place->name != NULL)
-		dp_bad_spec(place, "\"%.*s\" needs %s, not %s", (int) place->namelen, place->name, expected,
-					dp_type_name(found->type));
-	dp_bad_spec(place, "expected %s, not %s", expected, dp_type_name(found->type));
+	if (location != NULL && location->name != NULL)
+		dp_bad_spec(location, "\"%.*s\" needs %s, not %s", (int) location->namelen, location->name,
+					expected, dp_type_name(found->type));
+	dp_bad_spec(location, "expected %s, not %s", expected, dp_type_name(found->type));
 }
 
 bool

@@ -3,8 +3,8 @@
  *		Errors of the query languages in a filter, an update, a projection, an expression or a
  *		schema, with their path.
  *
- * The compiler of a specification keeps a chain of places, one for each level, on its own stack; an
- * error shows the place as a path in errdetail: At path "items.$elemMatch.price.$gt".
+ * The compiler of a specification keeps a chain of locations, one for each level, on its own stack;
+ *an error shows the location as a path in errdetail: At path "items.$elemMatch.price.$gt".
  */
 #ifndef DP_MQL_ERROR_H
 #define DP_MQL_ERROR_H
@@ -14,62 +14,62 @@
 #include "bson/names.h"
 #include "bson/reader.h"
 
-typedef struct DpPlace
+typedef struct DpLocation
 {
-	const struct DpPlace *up; /* the place around it, or NULL */
-	const char *name;         /* name of the field, or NULL: an element of an array */
+	const struct DpLocation *up; /* the location around it, or NULL */
+	const char *name;            /* name of the field, or NULL: an element of an array */
 	uint32 namelen;
 	uint32 index; /* the element's position */
-} DpPlace;
+} DpLocation;
 
-/* A place inside another one: the field, or the element at a position. */
-static inline DpPlace
-dp_place_field(const DpPlace *up, const DpElement *field)
+/* A location inside another one: the field, or the element at a position. */
+static inline DpLocation
+dp_location_field(const DpLocation *up, const DpElement *field)
 {
-	DpPlace place = { up, field->name, field->namelen, 0 };
+	DpLocation location = { up, field->name, field->namelen, 0 };
 
-	return place;
+	return location;
 }
 
-static inline DpPlace
-dp_place_index(const DpPlace *up, uint32 index)
+static inline DpLocation
+dp_location_index(const DpLocation *up, uint32 index)
 {
-	DpPlace place = { up, NULL, 0, index };
+	DpLocation location = { up, NULL, 0, index };
 
-	return place;
+	return location;
 }
 
-/* The parts of the place with dots between them (palloc'd). */
-extern char *dp_place_text(const DpPlace *place);
+/* The parts of the location with dots between them (palloc'd). */
+extern char *dp_location_text(const DpLocation *location);
 
 /*
- * Between push and pop, errors that others raise name the place in errdetail.
+ * Between push and pop, errors that others raise name the location in errdetail.
  */
-typedef struct DpPlaceContext
+typedef struct DpLocationContext
 {
 	ErrorContextCallback callback;
-	const DpPlace *place;
-} DpPlaceContext;
+	const DpLocation *location;
+} DpLocationContext;
 
-extern void dp_place_push(DpPlaceContext *context, const DpPlace *place);
-extern void dp_place_pop(DpPlaceContext *context);
+extern void dp_location_push(DpLocationContext *context, const DpLocation *location);
+extern void dp_location_pop(DpLocationContext *context);
 
 /*
- * The operator at the place does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
+ * The operator at the location does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
  * "filter operator" or the like.  The nearest one is hinted at; NULL: nothing is.
  */
-extern void dp_unknown_operator(const DpPlace *place, const char *what, const DpNearest *nearest)
+extern void dp_unknown_operator(const DpLocation *location, const char *what, const DpNearest *nearest)
 	pg_attribute_noreturn();
 
 /*
- * The specification is wrong at this place: INVALID_PARAMETER_VALUE.  The text
+ * The specification is wrong at this location: INVALID_PARAMETER_VALUE.  The text
  * is the errmsg: lower case, no full stop.
  */
-extern void dp_bad_spec(const DpPlace *place, const char *fmt, ...) pg_attribute_noreturn()
+extern void dp_bad_spec(const DpLocation *location, const char *fmt, ...) pg_attribute_noreturn()
 	pg_attribute_printf(2, 3);
 
-/* The value at the place has a wrong type: INVALID_PARAMETER_VALUE. */
-extern void dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found)
+/* The value at the location has a wrong type: INVALID_PARAMETER_VALUE. */
+extern void dp_bad_spec_type(const DpLocation *location, const char *expected, const DpValue *found)
 	pg_attribute_noreturn();
 
 /*

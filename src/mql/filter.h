@@ -43,12 +43,12 @@ typedef enum DpFilterFlags
 
 /*
  * Compiles a filter into the current memory context.  The result points into the bytes of spec,
- * which must live as long.  spec is a DOCUMENT, or for DP_FILTER_VALUE any value.  place is the
+ * which must live as long.  spec is a DOCUMENT, or for DP_FILTER_VALUE any value.  location is the
  * position of the filter in the user's input, or NULL.  Raises FEATURE_NOT_SUPPORTED for an unknown
  * operator, INVALID_PARAMETER_VALUE for a bad argument and INVALID_REGULAR_EXPRESSION, with the
  * operator's path in errdetail.
  */
-extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place);
+extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpLocation *location);
 
 /* For dp_spec_cached(): arg is the address of the flags, or NULL for a document and IMMUTABLE. */
 extern void *dp_filter_compile_spec(const DpValue *spec, void *arg);

@@ -14,25 +14,26 @@
 #define MOST_SPARE 63 /* of 64 bytes each, the allocation size of palloc() */
 
 typedef DpFilterNode *(*TreeParser)(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
-									const DpPlace *place);
+									const DpLocation *location);
 
-static DpFilterNode *parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place);
+static DpFilterNode *
+parse_document(DpFilterCompiler *c, const DpValue *spec, const DpLocation *location);
 static void parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
-						const DpPlace *place);
-static DpFilterPath *
-make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place);
+						const DpLocation *location);
+static DpFilterPath *make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
+							   const DpLocation *location);
 static const char *
-named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len);
+named_rest(DpFilterCompiler *c, const DpElement *field, const DpLocation *location, uint32 *len);
 static DpFilterNode *
-parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpLocation *location);
+static DpFilterNode *parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+								  const DpLocation *location);
 static DpFilterNode *
-parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
-static DpFilterNode *
-parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
-static DpFilterNode *
-parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
-static DpFilterNode *
-parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpLocation *location);
+static DpFilterNode *parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+									const DpLocation *location);
+static DpFilterNode *parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+								   const DpLocation *location);
 static DpFilterPath *filter_value_path(bool alone);
 
 /* Operators that stand where the name of a field may stand. */
@@ -53,7 +54,7 @@ static const struct
 /* ---------------------------------------------------------------- entry points */
 
 DpFilter *
-dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
+dp_filter_compile(const DpValue *spec, int flags, const DpLocation *location)
 {
 	DpFilter *filter = palloc0(sizeof(DpFilter));
 	DpFilterCompiler c = { flags };
@@ -67,19 +68,19 @@ dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 			DpFilterNodes nodes = { 0 };
 			DpFilterPath *path = filter_value_path(false);
 
-			dp_filter_parse_predicate(&c, &nodes, path, spec, place);
+			dp_filter_parse_predicate(&c, &nodes, path, spec, location);
 			filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
 			break;
 		}
 		case DP_FILTER_ELEMENT:
-			filter->root = dp_filter_parse_element(&c, filter_value_path(false), spec, place);
+			filter->root = dp_filter_parse_element(&c, filter_value_path(false), spec, location);
 			break;
 		default:
 			if (spec->type != DP_TYPE_DOCUMENT)
-				dp_bad_spec_type(place, "a document", spec);
-			filter->root = parse_document(&c, spec, place);
+				dp_bad_spec_type(location, "a document", spec);
+			filter->root = parse_document(&c, spec, location);
 			if (filter->mode == DP_FILTER_NAMED && c.identifier == NULL)
-				dp_bad_spec(place, "an array filter needs the name of a value");
+				dp_bad_spec(location, "an array filter needs the name of a value");
 			break;
 	}
 	filter->identifier = c.identifier;
@@ -184,7 +185,7 @@ filter_value_path(bool alone)
  * A filter that is a document: all of its fields must hold.
  */
 static DpFilterNode *
-parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place)
+parse_document(DpFilterCompiler *c, const DpValue *spec, const DpLocation *location)
 {
 	DpFilterNodes nodes = { 0 };
 	DpIter iter;
@@ -194,7 +195,7 @@ parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(place, &field);
+		DpLocation here = dp_location_field(location, &field);
 		int i;
 
 		if (field.name[0] != '$' || dp_filter_is_reference_name(field.name))
@@ -224,7 +225,7 @@ parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place)
  */
 DpFilterNode *
 dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpValue *spec,
-						const DpPlace *place)
+						const DpLocation *location)
 {
 	DpFilterNodes children = { 0 };
 	DpFilterNodes one = { 0 };
@@ -235,7 +236,7 @@ dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpV
 	bool of_value = false;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document", spec);
+		dp_bad_spec_type(location, "a document", spec);
 
 	/* operators other than those of whole documents apply to the element itself */
 	dp_iter_init_value(&iter, spec);
@@ -248,9 +249,9 @@ dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpV
 				of_value = false;
 	}
 	if (of_value)
-		dp_filter_parse_predicate(&inner, &children, filter_value_path(true), spec, place);
+		dp_filter_parse_predicate(&inner, &children, filter_value_path(true), spec, location);
 	else
-		dp_filter_add(&children, parse_document(&inner, spec, place));
+		dp_filter_add(&children, parse_document(&inner, spec, location));
 
 	node = dp_filter_add_node(&one, of_value ? FILTER_ELEM_VALUE : FILTER_ELEM_OBJECT, path);
 	node->u.children.nodes = children.nodes;
@@ -260,14 +261,17 @@ dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpV
 
 /* A field or a path and its conditions. */
 static void
-parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
+parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
+			const DpLocation *location)
 {
-	dp_filter_parse_predicate(c, nodes, make_path(c, nodes, field, place), &field->value, place);
+	dp_filter_parse_predicate(c, nodes, make_path(c, nodes, field, location), &field->value,
+							  location);
 }
 
 /* The path in the name of a field.  Its parts are separated by dots; they may be empty. */
 static DpFilterPath *
-make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
+make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
+		  const DpLocation *location)
 {
 	DpFilterPath *path;
 	const char *name = field->name;
@@ -278,7 +282,7 @@ make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, con
 
 	if (c->mode == DP_FILTER_NAMED)
 	{
-		name = named_rest(c, field, place, &len);
+		name = named_rest(c, field, location, &len);
 		if (name == NULL)
 			return filter_value_path(false);
 	}
@@ -318,21 +322,21 @@ make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, con
  * NULL if there is none.
  */
 static const char *
-named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
+named_rest(DpFilterCompiler *c, const DpElement *field, const DpLocation *location, uint32 *len)
 {
 	const char *dot = memchr(field->name, '.', field->namelen);
 	uint32 idlen = dot ? dot - field->name : field->namelen;
 
 	if (idlen == 0 || !(field->name[0] >= 'a' && field->name[0] <= 'z'))
-		dp_bad_spec(place,
+		dp_bad_spec(location,
 					"the name of a value in an array filter must begin with a lower-case letter");
 	for (uint32 i = 1; i < idlen; i++)
 		if (!isalnum((unsigned char) field->name[i]))
-			dp_bad_spec(place,
+			dp_bad_spec(location,
 						"the name of a value in an array filter consists of letters and digits");
 	if (c->identifier != NULL &&
 		(c->idlen != idlen || memcmp(c->identifier, field->name, idlen) != 0))
-		dp_bad_spec(place, "an array filter speaks of one value, not of \"%.*s\" and \"%.*s\"",
+		dp_bad_spec(location, "an array filter speaks of one value, not of \"%.*s\" and \"%.*s\"",
 					(int) c->idlen, c->identifier, (int) idlen, field->name);
 	c->identifier = field->name;
 	c->idlen = idlen;
@@ -348,7 +352,7 @@ named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, ui
  * $and, $or and $nor.
  */
 static DpFilterNode *
-parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
+parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpLocation *location)
 {
 	DpFilterNodes nodes = { 0 };
 	DpIter iter;
@@ -356,33 +360,33 @@ parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpP
 	uint32 index = 0;
 
 	if (field->value.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(place, "an array", &field->value);
+		dp_bad_spec_type(location, "an array", &field->value);
 	dp_iter_init_value(&iter, &field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(place, index++);
+		DpLocation here = dp_location_index(location, index++);
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec(&here, "\"%s\" needs an array of documents", field->name);
 		dp_filter_add(&nodes, parse_document(c, &value, &here));
 	}
 	if (nodes.n == 0)
-		dp_bad_spec(place, "\"%s\" needs an array that is not empty", field->name);
+		dp_bad_spec(location, "\"%s\" needs an array that is not empty", field->name);
 	return dp_filter_make_tree(op, &nodes);
 }
 
 static DpFilterNode *
-parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
+parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpLocation *location)
 {
 	DpFilterNodes one = { 0 };
 	DpFilterNode *node;
 
 	if (c->mode == DP_FILTER_NAMED)
-		dp_bad_spec(place, "\"%s\" cannot be used in an array filter", field->name);
+		dp_bad_spec(location, "\"%s\" cannot be used in an array filter", field->name);
 	if (field->value.type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document", &field->value);
+		dp_bad_spec_type(location, "a document", &field->value);
 	node = dp_filter_add_node(&one, op, NULL);
-	node->u.schema = dp_schema_compile(&field->value, place);
+	node->u.schema = dp_schema_compile(&field->value, location);
 	return node;
 }
 
@@ -390,17 +394,17 @@ parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const D
  * $expr: an expression over the whole document.
  */
 static DpFilterNode *
-parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
+parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpLocation *location)
 {
 	DpFilterNodes one = { 0 };
 	DpFilterNode *node;
 
 	if (c->mode != DP_FILTER_DOCUMENT || c->inside)
-		dp_bad_spec(place, "\"%s\" can only speak of the whole document", field->name);
+		dp_bad_spec(location, "\"%s\" can only speak of the whole document", field->name);
 	node = dp_filter_add_node(&one, op, NULL);
 	node->u.expr.compiled =
 		dp_expr_compile(&field->value, (c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0,
-						dp_place_text(place));
+						dp_location_text(location));
 	node->u.expr.scratch =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns $expr", ALLOCSET_SMALL_SIZES);
 	return node;
@@ -410,19 +414,21 @@ parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpP
  * $alwaysTrue and $alwaysFalse, whose argument is 1.
  */
 static DpFilterNode *
-parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
+parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+			   const DpLocation *location)
 {
 	DpFilterNodes one = { 0 };
 	int64 number;
 
 	if (!dp_value_to_whole(&field->value, &number) || number != 1)
-		dp_bad_spec(place, "\"%s\" needs the number 1", field->name);
+		dp_bad_spec(location, "\"%s\" needs the number 1", field->name);
 	return dp_filter_add_node(&one, op, NULL);
 }
 
 /* A comment has no effect. */
 static DpFilterNode *
-parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
+parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+			  const DpLocation *location)
 {
 	DpFilterNodes one = { 0 };
 

@@ -37,10 +37,10 @@ extern DpFilterNode *dp_filter_make_tree(DpFilterOp op, DpFilterNodes *nodes);
 /* Adds the conditions on a path: operators, or a value that it must equal, or a pattern. */
 extern void
 dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFilterPath *path,
-						  const DpValue *spec, const DpPlace *place);
+						  const DpValue *spec, const DpLocation *location);
 
 extern DpFilterNode *dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path,
-											 const DpValue *spec, const DpPlace *place);
+											 const DpValue *spec, const DpLocation *location);
 
 /* Whether the value is a document whose first field is an operator. */
 extern bool dp_filter_is_operators(const DpValue *value);

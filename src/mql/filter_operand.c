@@ -17,7 +17,7 @@ typedef struct FilterOperand
 	DpFilterOp op;
 	const DpElement *field; /* the operator and its argument */
 	const DpValue *spec;    /* the document in which it stands */
-	const DpPlace *place;
+	const DpLocation *location;
 } FilterOperand;
 
 typedef void (*OperandParser)(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
@@ -90,12 +90,12 @@ dp_filter_is_operators(const DpValue *value)
  */
 static void
 add_equal(DpFilterNodes *nodes, const DpFilterPath *path, DpFilterOp op, const DpValue *value,
-		  const DpPlace *place)
+		  const DpLocation *location)
 {
 	DpFilterNode *node;
 
 	if (value->type == DP_TYPE_UNDEFINED)
-		dp_bad_spec(place, "nothing can be compared with undefined");
+		dp_bad_spec(location, "nothing can be compared with undefined");
 	node = dp_filter_add_node(nodes, op, path);
 	node->value = *value;
 	if (dp_type_is_number(value->type))
@@ -119,14 +119,14 @@ add_equal(DpFilterNodes *nodes, const DpFilterPath *path, DpFilterOp op, const D
  */
 static void
 add_regex(DpFilterNodes *nodes, const DpFilterPath *path, const char *pattern, uint32 len,
-		  const char *options, uint32 optlen, const DpPlace *place)
+		  const char *options, uint32 optlen, const DpLocation *location)
 {
 	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_REGEX, path);
-	DpPlaceContext context;
+	DpLocationContext context;
 
-	dp_place_push(&context, place);
+	dp_location_push(&context, location);
 	node->u.regex.regex = dp_regex_compile(pattern, len, options, optlen);
-	dp_place_pop(&context);
+	dp_location_pop(&context);
 	node->u.regex.pattern = pattern;
 	node->u.regex.len = len;
 	node->u.regex.options = options;
@@ -135,7 +135,7 @@ add_regex(DpFilterNodes *nodes, const DpFilterPath *path, const char *pattern, u
 
 static void
 add_regex_value(DpFilterNodes *nodes, const DpFilterPath *path, const DpValue *value,
-				const DpPlace *place)
+				const DpLocation *location)
 {
 	const char *pattern;
 	const char *options;
@@ -143,7 +143,7 @@ add_regex_value(DpFilterNodes *nodes, const DpFilterPath *path, const DpValue *v
 	uint32 optlen;
 
 	dp_regex_split(value, &pattern, &len, &options, &optlen);
-	add_regex(nodes, path, pattern, len, options, optlen, place);
+	add_regex(nodes, path, pattern, len, options, optlen, location);
 }
 
 /* Adds that none of the given nodes, or not all of them, hold. */
@@ -158,7 +158,7 @@ add_negation(DpFilterNodes *nodes, DpFilterNodes *negated)
 
 void
 dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFilterPath *path,
-						  const DpValue *spec, const DpPlace *place)
+						  const DpValue *spec, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement field;
@@ -166,18 +166,18 @@ dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFil
 	check_stack_depth();
 	if (spec->type == DP_TYPE_REGEX)
 	{
-		add_regex_value(nodes, path, spec, place);
+		add_regex_value(nodes, path, spec, location);
 		return;
 	}
 	if (!dp_filter_is_operators(spec))
 	{
-		add_equal(nodes, path, FILTER_EQ, spec, place);
+		add_equal(nodes, path, FILTER_EQ, spec, location);
 		return;
 	}
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(place, &field);
+		DpLocation here = dp_location_field(location, &field);
 		FilterOperand o = { path, FILTER_TRUE, &field, spec, &here };
 		int i;
 
@@ -206,8 +206,8 @@ static void
 parse_compare(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	if (o->field->value.type == DP_TYPE_REGEX && o->op != FILTER_EQ)
-		dp_bad_spec(o->place, "\"%s\" cannot take a regular expression", o->field->name);
-	add_equal(nodes, o->path, o->op, &o->field->value, o->place);
+		dp_bad_spec(o->location, "\"%s\" cannot take a regular expression", o->field->name);
+	add_equal(nodes, o->path, o->op, &o->field->value, o->location);
 }
 
 static void
@@ -216,8 +216,8 @@ parse_ne(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	DpFilterNodes negated = { 0 };
 
 	if (o->field->value.type == DP_TYPE_REGEX)
-		dp_bad_spec(o->place, "\"%s\" cannot take a regular expression", o->field->name);
-	add_equal(&negated, o->path, FILTER_EQ, &o->field->value, o->place);
+		dp_bad_spec(o->location, "\"%s\" cannot take a regular expression", o->field->name);
+	add_equal(&negated, o->path, FILTER_EQ, &o->field->value, o->location);
 	add_negation(nodes, &negated);
 }
 
@@ -238,7 +238,7 @@ parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	int n = 0;
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(o->place, "an array", &o->field->value);
+		dp_bad_spec_type(o->location, "an array", &o->field->value);
 	node = dp_filter_add_node(nodes, FILTER_IN, o->path);
 	in = &node->u.in;
 	n = dp_document_count(o->field->value.data, o->field->value.len);
@@ -248,7 +248,7 @@ parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(o->place, index++);
+		DpLocation here = dp_location_index(o->location, index++);
 
 		if (dp_filter_is_operators(&value))
 			dp_bad_spec(&here, "operators cannot stand inside \"%s\"", o->field->name);
@@ -256,11 +256,11 @@ parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 			dp_bad_spec(&here, "nothing can be compared with undefined");
 		if (value.type == DP_TYPE_REGEX)
 		{
-			DpPlaceContext context;
+			DpLocationContext context;
 
-			dp_place_push(&context, &here);
+			dp_location_push(&context, &here);
 			in->regexes[in->nregexes] = dp_regex_compile_value(&value);
-			dp_place_pop(&context);
+			dp_location_pop(&context);
 			in->regex_values[in->nregexes++] = value;
 			continue;
 		}
@@ -287,11 +287,11 @@ parse_not(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	const DpValue *value = &o->field->value;
 
 	if (value->type == DP_TYPE_REGEX)
-		add_regex_value(&negated, o->path, value, o->place);
+		add_regex_value(&negated, o->path, value, o->location);
 	else if (dp_filter_is_operators(value))
-		dp_filter_parse_predicate(c, &negated, o->path, value, o->place);
+		dp_filter_parse_predicate(c, &negated, o->path, value, o->location);
 	else
-		dp_bad_spec(o->place, "\"$not\" needs operators or a regular expression");
+		dp_bad_spec(o->location, "\"$not\" needs operators or a regular expression");
 	add_negation(nodes, &negated);
 }
 
@@ -311,23 +311,23 @@ parse_exists(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 
 /* Adds the type that a value names to the set. */
 static void
-add_type(DpTypeSet *types, const DpValue *value, const DpPlace *place)
+add_type(DpTypeSet *types, const DpValue *value, const DpLocation *location)
 {
 	int64 code;
 
 	if (value->type == DP_TYPE_STRING)
 	{
 		if (!dp_type_set_add_name(types, DP_STRING_DATA(value), DP_STRING_LEN(value)))
-			dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
+			dp_bad_spec(location, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
 						DP_STRING_DATA(value));
 	}
 	else if (dp_value_to_whole(value, &code))
 	{
 		if (!dp_type_set_add_code(types, code))
-			dp_bad_spec(place, "unknown type %lld", (long long) code);
+			dp_bad_spec(location, "unknown type %lld", (long long) code);
 	}
 	else
-		dp_bad_spec(place, "a type is a name or a number");
+		dp_bad_spec(location, "a type is a name or a number");
 }
 
 static void
@@ -340,18 +340,18 @@ parse_type(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
 	{
-		add_type(&node->u.types, &o->field->value, o->place);
+		add_type(&node->u.types, &o->field->value, o->location);
 		return;
 	}
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(o->place, index++);
+		DpLocation here = dp_location_index(o->location, index++);
 
 		add_type(&node->u.types, &value, &here);
 	}
 	if (index == 0)
-		dp_bad_spec(o->place, "\"$type\" needs at least one type");
+		dp_bad_spec(o->location, "\"$type\" needs at least one type");
 }
 
 static void
@@ -364,16 +364,17 @@ parse_mod(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 
 	if (o->field->value.type != DP_TYPE_ARRAY ||
 		dp_document_count(o->field->value.data, o->field->value.len) != 2)
-		dp_bad_spec(o->place, "\"$mod\" needs an array of divisor and remainder");
+		dp_bad_spec(o->location, "\"$mod\" needs an array of divisor and remainder");
 	dp_iter_init_value(&iter, &o->field->value);
 	dp_iter_next_value(&iter, &divisor);
 	dp_iter_next_value(&iter, &remainder);
 	if (!dp_value_truncate(&divisor, &node->u.mod.divisor))
-		dp_bad_spec(o->place, "the divisor of \"$mod\" must be a number in the range of a long");
+		dp_bad_spec(o->location, "the divisor of \"$mod\" must be a number in the range of a long");
 	if (!dp_value_truncate(&remainder, &node->u.mod.remainder))
-		dp_bad_spec(o->place, "the remainder of \"$mod\" must be a number in the range of a long");
+		dp_bad_spec(o->location,
+					"the remainder of \"$mod\" must be a number in the range of a long");
 	if (node->u.mod.divisor == 0)
-		dp_bad_spec(o->place, "the divisor of \"$mod\" is 0");
+		dp_bad_spec(o->location, "the divisor of \"$mod\" is 0");
 }
 
 /* $regex, with its $options. */
@@ -395,18 +396,18 @@ parse_regex(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 		len = DP_STRING_LEN(value);
 	}
 	else
-		dp_bad_spec_type(o->place, "a string or a regular expression", value);
+		dp_bad_spec_type(o->location, "a string or a regular expression", value);
 	if (dp_document_find(o->spec->data, o->spec->len, "$options", 8, &options))
 	{
 		if (options.type != DP_TYPE_STRING)
-			dp_bad_spec(o->place, "\"$options\" needs a string, not %s",
+			dp_bad_spec(o->location, "\"$options\" needs a string, not %s",
 						dp_type_name(options.type));
 		if (flagslen > 0)
-			dp_bad_spec(o->place, "options are set in \"$regex\" and in \"$options\"");
+			dp_bad_spec(o->location, "options are set in \"$regex\" and in \"$options\"");
 		flags = DP_STRING_DATA(&options);
 		flagslen = DP_STRING_LEN(&options);
 	}
-	add_regex(nodes, o->path, pattern, len, flags, flagslen, o->place);
+	add_regex(nodes, o->path, pattern, len, flags, flagslen, o->location);
 }
 
 /* $options: $regex has read it. */
@@ -416,7 +417,7 @@ parse_options(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	DpValue regex;
 
 	if (!dp_document_find(o->spec->data, o->spec->len, "$regex", 6, &regex))
-		dp_bad_spec(o->place, "\"$options\" needs a \"$regex\" beside it");
+		dp_bad_spec(o->location, "\"$options\" needs a \"$regex\" beside it");
 }
 
 /* The argument of $elemMatch, if the value is a document that begins with it. */
@@ -442,11 +443,11 @@ parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	bool elems = false;
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(o->place, "an array", &o->field->value);
+		dp_bad_spec_type(o->location, "an array", &o->field->value);
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(o->place, index);
+		DpLocation here = dp_location_index(o->location, index);
 		bool is_elem = is_elem_match(&value, &elem);
 
 		if (index++ == 0)
@@ -455,7 +456,7 @@ parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 			dp_bad_spec(&here, "\"$all\" takes either values or \"$elemMatch\", not both");
 		if (is_elem)
 		{
-			DpPlace inner = dp_place_field(&here, &elem);
+			DpLocation inner = dp_location_field(&here, &elem);
 
 			if (dp_document_count(value.data, value.len) != 1)
 				dp_bad_spec(&here, "\"$elemMatch\" in \"$all\" stands alone");
@@ -475,7 +476,7 @@ parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 static void
 parse_elem_match(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	dp_filter_add(nodes, dp_filter_parse_element(c, o->path, &o->field->value, o->place));
+	dp_filter_add(nodes, dp_filter_parse_element(c, o->path, &o->field->value, o->location));
 }
 
 static void
@@ -484,7 +485,7 @@ parse_size(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_SIZE, o->path);
 
 	if (!dp_value_to_whole(&o->field->value, &node->u.size) || node->u.size < 0)
-		dp_bad_spec(o->place, "\"$size\" needs a whole number that is not negative");
+		dp_bad_spec(o->location, "\"$size\" needs a whole number that is not negative");
 }
 
 /* Adds a position to those of a bit operator. */
@@ -520,7 +521,7 @@ parse_bits(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 		dp_iter_init_value(&iter, value);
 		while (dp_iter_next_value(&iter, &position))
 		{
-			DpPlace here = dp_place_index(o->place, index++);
+			DpLocation here = dp_location_index(o->location, index++);
 
 			if (!dp_value_to_whole(&position, &number) || number < 0 || number > PG_INT32_MAX)
 				dp_bad_spec(&here,
@@ -546,7 +547,7 @@ parse_bits(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	}
 	else
 		dp_bad_spec(
-			o->place,
+			o->location,
 			"\"%s\" needs a whole number that is not negative, binary data or an array of positions",
 			o->field->name);
 }

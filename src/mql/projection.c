@@ -212,8 +212,8 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 			if (strcmp(element.name, "$elemMatch") == 0)
 			{
 				DpElement where = { path, strlen(path), *value };
-				DpPlace place = dp_place_field(NULL, &where);
-				DpPlace inner = dp_place_field(&place, &element);
+				DpLocation location = dp_location_field(NULL, &where);
+				DpLocation inner = dp_location_field(&location, &element);
 
 				if (parent != &c->p->root)
 					projection_error(
@@ -469,7 +469,7 @@ apply_value(Apply *a, const Field *field, const DpValue *value, bool positional)
 }
 
 /*
- * Appends what the fields compute, for a place where the document has nothing
+ * Appends what the fields compute, for a location where the document has nothing
  * to walk through.
  */
 static void

@@ -17,7 +17,7 @@ typedef struct DpSchema DpSchema;
  * FEATURE_NOT_SUPPORTED for an unknown keyword and INVALID_PARAMETER_VALUE for
  * a bad argument, with the keyword's path in errdetail.
  */
-extern DpSchema *dp_schema_compile(const DpValue *spec, const DpPlace *place);
+extern DpSchema *dp_schema_compile(const DpValue *spec, const DpLocation *location);
 
 /* For dp_spec_cached(); arg is not used. */
 extern void *dp_schema_compile_spec(const DpValue *spec, void *arg);

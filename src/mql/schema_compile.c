@@ -13,7 +13,7 @@
 typedef struct SchemaKeyword
 {
 	const DpElement *field; /* the keyword and its argument */
-	const DpPlace *place;
+	const DpLocation *location;
 	const DpValue *spec; /* the schema in which it stands */
 	int which;           /* distinguishes keywords with the same parser */
 } SchemaKeyword;
@@ -92,13 +92,13 @@ static const struct
 				 { "title", parse_text, 0 },
 				 { "description", parse_text, 0 } };
 
-static DpSchema *compile(const DpValue *spec, const DpPlace *place);
+static DpSchema *compile(const DpValue *spec, const DpLocation *location);
 static void index_names(DpSchemaObject *object);
 
 /* ---------------------------------------------------------------- entry points */
 
 DpSchema *
-dp_schema_compile(const DpValue *spec, const DpPlace *place)
+dp_schema_compile(const DpValue *spec, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement field;
@@ -110,12 +110,12 @@ dp_schema_compile(const DpValue *spec, const DpPlace *place)
 		if (dp_iter_next(&iter, &field) && iter.next == iter.end &&
 			strcmp(field.name, "$jsonSchema") == 0)
 		{
-			DpPlace here = dp_place_field(place, &field);
+			DpLocation here = dp_location_field(location, &field);
 
 			return compile(&field.value, &here);
 		}
 	}
-	return compile(spec, place);
+	return compile(spec, location);
 }
 
 void *
@@ -128,7 +128,7 @@ dp_schema_compile_spec(const DpValue *spec, void *arg)
  * One schema.
  */
 static DpSchema *
-compile(const DpValue *spec, const DpPlace *place)
+compile(const DpValue *spec, const DpLocation *location)
 {
 	DpSchema *schema = palloc0(sizeof(DpSchema));
 	DpIter iter;
@@ -136,11 +136,11 @@ compile(const DpValue *spec, const DpPlace *place)
 
 	check_stack_depth();
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a schema, which is a document", spec);
+		dp_bad_spec_type(location, "a schema, which is a document", spec);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(place, &field);
+		DpLocation here = dp_location_field(location, &field);
 		SchemaKeyword k = { &field, &here, spec };
 		DpValue first;
 		int i;
@@ -175,7 +175,7 @@ static bool
 argument_bool(const SchemaKeyword *k)
 {
 	if (k->field->value.type != DP_TYPE_BOOL)
-		dp_bad_spec_type(k->place, "true or false", &k->field->value);
+		dp_bad_spec_type(k->location, "true or false", &k->field->value);
 	return k->field->value.data[0] != 0;
 }
 
@@ -183,7 +183,7 @@ static void
 argument_document(const SchemaKeyword *k)
 {
 	if (k->field->value.type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(k->place, "a document", &k->field->value);
+		dp_bad_spec_type(k->location, "a document", &k->field->value);
 }
 
 /* An array that is not empty; returns how many elements it has. */
@@ -193,10 +193,10 @@ argument_array(const SchemaKeyword *k)
 	uint32 n;
 
 	if (k->field->value.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(k->place, "an array", &k->field->value);
+		dp_bad_spec_type(k->location, "an array", &k->field->value);
 	n = dp_document_count(k->field->value.data, k->field->value.len);
 	if (n == 0)
-		dp_bad_spec(k->place, "\"%s\" needs an array that is not empty", k->field->name);
+		dp_bad_spec(k->location, "\"%s\" needs an array that is not empty", k->field->name);
 	return n;
 }
 
@@ -318,13 +318,13 @@ index_names(DpSchemaObject *object)
 /* ---------------------------------------------------------------- keywords */
 
 static void
-add_type(DpSchema *schema, const SchemaKeyword *k, const DpValue *value, const DpPlace *place)
+add_type(DpSchema *schema, const SchemaKeyword *k, const DpValue *value, const DpLocation *location)
 {
 	DpTypeSet before = schema->types;
 	bool known;
 
 	if (value->type != DP_TYPE_STRING)
-		dp_bad_spec(place, "\"%s\" needs names of types, not %s", k->field->name,
+		dp_bad_spec(location, "\"%s\" needs names of types, not %s", k->field->name,
 					dp_type_name(value->type));
 	if (k->which == WHICH_BSON_TYPE)
 		known = dp_type_set_add_name(&schema->types, DP_STRING_DATA(value), DP_STRING_LEN(value));
@@ -332,10 +332,10 @@ add_type(DpSchema *schema, const SchemaKeyword *k, const DpValue *value, const D
 		known =
 			dp_type_set_add_json_name(&schema->types, DP_STRING_DATA(value), DP_STRING_LEN(value));
 	if (!known)
-		dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
+		dp_bad_spec(location, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
 					DP_STRING_DATA(value));
 	if (memcmp(&before, &schema->types, sizeof(before)) == 0)
-		dp_bad_spec(place, "type \"%.*s\" stands twice", (int) DP_STRING_LEN(value),
+		dp_bad_spec(location, "type \"%.*s\" stands twice", (int) DP_STRING_LEN(value),
 					DP_STRING_DATA(value));
 }
 
@@ -350,19 +350,19 @@ parse_type(DpSchema *schema, const SchemaKeyword *k)
 	uint32 index = 0;
 
 	if (schema->has_types)
-		dp_bad_spec(k->place, "\"type\" and \"bsonType\" cannot be used together");
+		dp_bad_spec(k->location, "\"type\" and \"bsonType\" cannot be used together");
 	schema->has_types = true;
 	schema->type_rule = *k->field;
 	if (k->field->value.type != DP_TYPE_ARRAY)
 	{
-		add_type(schema, k, &k->field->value, k->place);
+		add_type(schema, k, &k->field->value, k->location);
 		return;
 	}
 	argument_array(k);
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(k->place, index++);
+		DpLocation here = dp_location_index(k->location, index++);
 
 		add_type(schema, k, &value, &here);
 	}
@@ -380,7 +380,7 @@ parse_required(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(k->place, index++);
+		DpLocation here = dp_location_index(k->location, index++);
 		int i;
 
 		if (value.type != DP_TYPE_STRING)
@@ -405,7 +405,7 @@ parse_properties(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(k->place, &field);
+		DpLocation here = dp_location_field(k->location, &field);
 		DpSchema *property = compile(&field.value, &here);
 		int i = add_name(object, field.name, field.namelen);
 
@@ -429,13 +429,13 @@ parse_patterns(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(k->place, &field);
+		DpLocation here = dp_location_field(k->location, &field);
 		DpSchemaPattern *pattern = &object->patterns[object->npatterns++];
-		DpPlaceContext context;
+		DpLocationContext context;
 
-		dp_place_push(&context, &here);
+		dp_location_push(&context, &here);
 		pattern->regex = dp_regex_compile(field.name, field.namelen, "", 0);
-		dp_place_pop(&context);
+		dp_location_pop(&context);
 		pattern->schema = compile(&field.value, &here);
 	}
 }
@@ -451,11 +451,11 @@ parse_additional(DpSchema *schema, const SchemaKeyword *k)
 	bool closed = false;
 
 	if (k->field->value.type == DP_TYPE_DOCUMENT)
-		additional = compile(&k->field->value, k->place);
+		additional = compile(&k->field->value, k->location);
 	else if (k->field->value.type == DP_TYPE_BOOL)
 		closed = k->field->value.data[0] == 0;
 	else
-		dp_bad_spec_type(k->place, "true, false or a schema", &k->field->value);
+		dp_bad_spec_type(k->location, "true, false or a schema", &k->field->value);
 	if (k->which == WHICH_PROPERTIES)
 	{
 		object_of(schema)->closed = closed;
@@ -479,7 +479,7 @@ parse_dependencies(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace here = dp_place_field(k->place, &field);
+		DpLocation here = dp_location_field(k->location, &field);
 		SchemaKeyword inner = { &field, &here, &k->field->value, 0 };
 		int i = add_name(object, field.name, field.namelen);
 
@@ -518,7 +518,8 @@ parse_limit(DpSchema *schema, const SchemaKeyword *k)
 	int64 limit;
 
 	if (!dp_value_to_whole(&k->field->value, &limit) || limit < 0)
-		dp_bad_spec(k->place, "\"%s\" needs a whole number that is not negative", k->field->name);
+		dp_bad_spec(k->location, "\"%s\" needs a whole number that is not negative",
+					k->field->name);
 	switch (k->which)
 	{
 		case WHICH_MIN_LENGTH:
@@ -553,7 +554,7 @@ parse_number(DpSchema *schema, const SchemaKeyword *k)
 	DpSchemaNumber *number = number_of(schema);
 
 	if (!dp_type_is_number(k->field->value.type))
-		dp_bad_spec_type(k->place, "a number", &k->field->value);
+		dp_bad_spec_type(k->location, "a number", &k->field->value);
 	switch (k->which)
 	{
 		case WHICH_MINIMUM:
@@ -564,7 +565,7 @@ parse_number(DpSchema *schema, const SchemaKeyword *k)
 			break;
 		default:
 			if (dp_number_compare(&k->field->value, &zero) <= 0)
-				dp_bad_spec(k->place, "\"multipleOf\" needs a number greater than 0");
+				dp_bad_spec(k->location, "\"multipleOf\" needs a number greater than 0");
 			number->multiple = k->field->value;
 			break;
 	}
@@ -579,7 +580,7 @@ parse_exclusive(DpSchema *schema, const SchemaKeyword *k)
 	DpValue value;
 
 	if (!sibling(k, limit, &value))
-		dp_bad_spec(k->place, "\"%s\" needs \"%s\" beside it", k->field->name, limit);
+		dp_bad_spec(k->location, "\"%s\" needs \"%s\" beside it", k->field->name, limit);
 	if (k->which == WHICH_MINIMUM)
 		number_of(schema)->above = exclusive;
 	else
@@ -589,15 +590,15 @@ parse_exclusive(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_pattern(DpSchema *schema, const SchemaKeyword *k)
 {
-	DpPlaceContext context;
+	DpLocationContext context;
 
 	if (k->field->value.type != DP_TYPE_STRING)
-		dp_bad_spec_type(k->place, "a string", &k->field->value);
+		dp_bad_spec_type(k->location, "a string", &k->field->value);
 	string_of(schema)->pattern = k->field->value;
-	dp_place_push(&context, k->place);
+	dp_location_push(&context, k->location);
 	string_of(schema)->regex =
 		dp_regex_compile(DP_STRING_DATA(&k->field->value), DP_STRING_LEN(&k->field->value), "", 0);
-	dp_place_pop(&context);
+	dp_location_pop(&context);
 }
 
 /* The schemas of an array, one each. */
@@ -614,7 +615,7 @@ compile_array(const SchemaKeyword *k, int *n)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace here = dp_place_index(k->place, *n);
+		DpLocation here = dp_location_index(k->location, *n);
 
 		schemas[(*n)++] = compile(&value, &here);
 	}
@@ -632,7 +633,7 @@ parse_items(DpSchema *schema, const SchemaKeyword *k)
 	if (k->field->value.type == DP_TYPE_ARRAY)
 		array->positions = compile_array(k, &array->npositions);
 	else
-		array->items = compile(&k->field->value, k->place);
+		array->items = compile(&k->field->value, k->location);
 }
 
 static void
@@ -650,7 +651,7 @@ parse_enum(DpSchema *schema, const SchemaKeyword *k)
 	logic->values = k->field->value;
 	dp_schema_values(&logic->set, &logic->values);
 	if (!dp_schema_values_unique(&logic->set))
-		dp_bad_spec(k->place, "\"enum\" has a value twice");
+		dp_bad_spec(k->location, "\"enum\" has a value twice");
 }
 
 /*
@@ -679,7 +680,7 @@ parse_logic(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_not(DpSchema *schema, const SchemaKeyword *k)
 {
-	logic_of(schema)->not = compile(&k->field->value, k->place);
+	logic_of(schema)->not = compile(&k->field->value, k->location);
 }
 
 /* title and description: a text for people. */
@@ -687,5 +688,5 @@ static void
 parse_text(DpSchema *schema, const SchemaKeyword *k)
 {
 	if (k->field->value.type != DP_TYPE_STRING)
-		dp_bad_spec_type(k->place, "a string", &k->field->value);
+		dp_bad_spec_type(k->location, "a string", &k->field->value);
 }

@@ -20,7 +20,7 @@
 typedef struct UpdateMatch
 {
 	DpUpdateNode *node;
-	DpUpdatePlace place;
+	DpUpdateLocation location;
 } UpdateMatch;
 
 typedef struct UpdateMatches
@@ -42,15 +42,15 @@ typedef struct RenameWalk
 static void copy_until(DpUpdateState *s, const uint8 *upto);
 static Size container_begin(const DpUpdateState *s, const uint8 *data);
 static void container_end(DpUpdateState *s, const DpValue *container, Size start);
-static void apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place);
+static void apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdateLocation *location);
 static void apply_fields(DpUpdateState *s, DpUpdateNode *node, const DpValue *container, int depth);
 static void apply_document(DpUpdateState *s, DpUpdateNode **children, int n,
 						   const DpValue *container, int depth);
 static void
 apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *container, int depth);
-static void apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place);
+static void apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdateLocation *location);
 static DpUpdateNode **resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n);
-static void add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdatePlace *place);
+static void add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdateLocation *location);
 static void match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
 						   const DpValue *container, int depth);
 static int match_order(const void *a, const void *b);
@@ -71,7 +71,7 @@ struct varlena *
 dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed)
 {
 	DpUpdateState s;
-	DpUpdatePlace root;
+	DpUpdateLocation root;
 	s.update = update;
 	s.doc = *doc;
 	s.done = doc->data;
@@ -109,7 +109,7 @@ dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool inse
 /* ---------------------------------------------------------------- writing */
 
 /*
- * Copies the old bytes that are not dealt with yet, up to a place.
+ * Copies the old bytes that are not dealt with yet, up to a location.
  */
 static void
 copy_until(DpUpdateState *s, const uint8 *upto)
@@ -150,24 +150,24 @@ container_end(DpUpdateState *s, const DpValue *container, Size start)
  * Puts a value in the place of another one, unless it is the same.
  */
 void
-dp_update_put(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *value)
+dp_update_put(DpUpdateState *s, const DpUpdateLocation *location, const DpValue *value)
 {
-	const DpValue *old = &place->value;
-	Size namelen = old->data - place->element - 1;
+	const DpValue *old = &location->value;
+	Size namelen = old->data - location->element - 1;
 
 	if (dp_value_identical(old, value))
 		return;
-	dp_check_depth(place->depth, value);
+	dp_check_depth(location->depth, value);
 	if (s->own != NULL && value->len == old->len)
 	{
-		s->own[place->element - s->doc.data] = value->type;
+		s->own[location->element - s->doc.data] = value->type;
 		memcpy(s->own + (old->data - s->doc.data), value->data, value->len);
 		s->changed = true;
 		return;
 	}
-	copy_until(s, place->element);
+	copy_until(s, location->element);
 	*dp_builder_reserve(&s->out, 1) = value->type;
-	dp_builder_append_bytes(&s->out, place->element + 1, namelen);
+	dp_builder_append_bytes(&s->out, location->element + 1, namelen);
 	dp_builder_append_bytes(&s->out, value->data, value->len);
 	s->done = old->data + old->len;
 	s->splices++;
@@ -177,10 +177,10 @@ dp_update_put(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *value
  * Takes a field of a document away.
  */
 void
-dp_update_remove(DpUpdateState *s, const DpUpdatePlace *place)
+dp_update_remove(DpUpdateState *s, const DpUpdateLocation *location)
 {
-	copy_until(s, place->element);
-	s->done = place->value.data + place->value.len;
+	copy_until(s, location->element);
+	s->done = location->value.data + location->value.len;
 	s->splices++;
 }
 
@@ -189,7 +189,8 @@ dp_update_remove(DpUpdateState *s, const DpUpdatePlace *place)
  * The values may be those of the old array.
  */
 void
-dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, uint32 n)
+dp_update_put_array(DpUpdateState *s, const DpUpdateLocation *location, const DpValue *values,
+					uint32 n)
 {
 	DpIter iter;
 	DpElement element;
@@ -198,7 +199,7 @@ dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue 
 	uint32 i = 0;
 
 	/* the common beginning of the arrays is copied with its names */
-	dp_iter_init_value(&iter, &place->value);
+	dp_iter_init_value(&iter, &location->value);
 	for (same = iter.next; dp_iter_next(&iter, &element); same = iter.next)
 	{
 		if (i == n || !dp_value_identical(&element.value, &values[i]))
@@ -207,28 +208,28 @@ dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue 
 	}
 	if (i == n && same == iter.end)
 		return;
-	start = container_begin(s, place->value.data);
+	start = container_begin(s, location->value.data);
 	copy_until(s, same);
 	for (; i < n; i++)
 	{
 		char digits[12];
 		uint32 len = dp_index_name(i, digits);
 
-		dp_check_depth(place->depth + 1, &values[i]);
+		dp_check_depth(location->depth + 1, &values[i]);
 		dp_builder_append_value(&s->out, digits, len, &values[i]);
 	}
 	s->done = iter.end;
 	s->splices++;
-	container_end(s, &place->value, start);
+	container_end(s, &location->value, start);
 }
 
 /*
  * Puts values at the end of an array.
  */
 void
-dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, int n)
+dp_update_append(DpUpdateState *s, const DpUpdateLocation *location, const DpValue *values, int n)
 {
-	const DpValue *array = &place->value;
+	const DpValue *array = &location->value;
 	Size start = container_begin(s, array->data);
 	uint32 count;
 
@@ -241,7 +242,7 @@ dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *va
 		char digits[12];
 		uint32 len = dp_index_name(count + i, digits);
 
-		dp_check_depth(place->depth + 1, &values[i]);
+		dp_check_depth(location->depth + 1, &values[i]);
 		dp_builder_append_value(&s->out, digits, len, &values[i]);
 	}
 	s->splices++;
@@ -249,12 +250,12 @@ dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *va
 }
 
 /*
- * Ends an array before the element that begins at the given place.
+ * Ends an array before the element that begins at the given location.
  */
 void
-dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *element)
+dp_update_truncate(DpUpdateState *s, const DpUpdateLocation *location, const uint8 *element)
 {
-	const DpValue *array = &place->value;
+	const DpValue *array = &location->value;
 	Size start = container_begin(s, array->data);
 
 	copy_until(s, element);
@@ -267,7 +268,7 @@ dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *el
 
 /* Applies a node to the element at its path. */
 static void
-apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
+apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdateLocation *location)
 {
 	const DpUpdateNode *leaf;
 
@@ -276,16 +277,16 @@ apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 	{
 		case UPDATE_LEAF:
 			if (s->insert || !(node->op->flags & UPDATE_ON_INSERT))
-				node->op->apply(s, node, place);
+				node->op->apply(s, node, location);
 			break;
 		case UPDATE_ELEMENTS:
-			apply_elements(s, node, place);
+			apply_elements(s, node, location);
 			break;
 		case UPDATE_FIELDS:
-			if (dp_type_is_container(place->value.type))
-				apply_fields(s, node, &place->value, place->depth + 1);
+			if (dp_type_is_container(location->value.type))
+				apply_fields(s, node, &location->value, location->depth + 1);
 			else if ((leaf = strict_leaf(s, node)) != NULL)
-				blocked(leaf, node, &place->value);
+				blocked(leaf, node, &location->value);
 			break;
 		case UPDATE_EMPTY:
 			break;
@@ -331,7 +332,7 @@ apply_document(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *
 	m.max = lengthof(m.fixed);
 	match_document(&m, seen, children, n, container, depth);
 	for (int i = 0; i < m.n; i++)
-		apply_node(s, m.items[i].node, &m.items[i].place);
+		apply_node(s, m.items[i].node, &m.items[i].location);
 
 	for (int i = 0; i < n; i++)
 		if (!seen[i] && creates(s, children[i]))
@@ -354,31 +355,31 @@ static void
 match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
 			   const DpValue *container, int depth)
 {
-	DpUpdatePlace place;
+	DpUpdateLocation location;
 
-	place.depth = depth;
-	place.in_array = false;
+	location.depth = depth;
+	location.in_array = false;
 	if (n <= lengthof(m->fixed))
 	{
 		for (int i = 0; i < n; i++)
 		{
-			if (!dp_step_find(container, &children[i]->step, &place.element, &place.value))
+			if (!dp_step_find(container, &children[i]->step, &location.element, &location.value))
 				continue;
 			seen[i] = true;
-			add_match(m, children[i], &place);
+			add_match(m, children[i], &location);
 			if (children[i]->kind == UPDATE_LEAF && (children[i]->op->flags & UPDATE_REMOVES))
 			{
-				DpIter iter = { place.value.data + place.value.len,
+				DpIter iter = { location.value.data + location.value.len,
 								container->data + container->len - 1 };
 				DpElement element;
 
-				for (place.element = iter.next; dp_iter_next(&iter, &element);
-					 place.element = iter.next)
+				for (location.element = iter.next; dp_iter_next(&iter, &element);
+					 location.element = iter.next)
 					if (element.namelen == children[i]->step.namelen &&
 						memcmp(element.name, children[i]->step.name, element.namelen) == 0)
 					{
-						place.value = element.value;
-						add_match(m, children[i], &place);
+						location.value = element.value;
+						add_match(m, children[i], &location);
 					}
 			}
 		}
@@ -394,7 +395,8 @@ match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
 		node.children = children;
 		node.nchildren = n;
 		dp_iter_init_value(&iter, container);
-		for (place.element = iter.next; dp_iter_next(&iter, &element); place.element = iter.next)
+		for (location.element = iter.next; dp_iter_next(&iter, &element);
+			 location.element = iter.next)
 		{
 			DpPathStep step;
 			bool found;
@@ -410,15 +412,15 @@ match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
 				!(children[i]->kind == UPDATE_LEAF && (children[i]->op->flags & UPDATE_REMOVES)))
 				continue;
 			seen[i] = true;
-			place.value = element.value;
-			add_match(m, children[i], &place);
+			location.value = element.value;
+			add_match(m, children[i], &location);
 		}
 	}
 }
 
 /* One more match, in a list that grows. */
 static void
-add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdatePlace *place)
+add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdateLocation *location)
 {
 	if (m->n == m->max)
 	{
@@ -431,15 +433,15 @@ add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdatePlace *place)
 		m->max *= 2;
 	}
 	m->items[m->n].node = node;
-	m->items[m->n++].place = *place;
+	m->items[m->n++].location = *location;
 }
 
 /* For qsort: the order in which elements stand. */
 static int
 match_order(const void *a, const void *b)
 {
-	const uint8 *x = ((const UpdateMatch *) a)->place.element;
-	const uint8 *y = ((const UpdateMatch *) b)->place.element;
+	const uint8 *x = ((const UpdateMatch *) a)->location.element;
+	const uint8 *y = ((const UpdateMatch *) b)->location.element;
 
 	return (x > y) - (x < y);
 }
@@ -453,31 +455,31 @@ apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *con
 {
 	DpIter iter;
 	DpElement element;
-	DpUpdatePlace place;
+	DpUpdateLocation location;
 	uint32 count = 0;
 	bool counted = false;
 	int i = 0;
 
-	place.depth = depth;
-	place.in_array = true;
+	location.depth = depth;
+	location.in_array = true;
 	if (n == 1 && children[0]->step.is_index)
 	{
-		if (dp_step_find(container, &children[0]->step, &place.element, &place.value))
+		if (dp_step_find(container, &children[0]->step, &location.element, &location.value))
 		{
-			apply_node(s, children[0], &place);
+			apply_node(s, children[0], &location);
 			i = 1;
 		}
 	}
 	else
 	{
 		dp_iter_init_value(&iter, container);
-		for (place.element = iter.next;
+		for (location.element = iter.next;
 			 i < n && children[i]->step.is_index && dp_iter_next(&iter, &element);
-			 place.element = iter.next, count++)
+			 location.element = iter.next, count++)
 			if (count == children[i]->step.index)
 			{
-				place.value = element.value;
-				apply_node(s, children[i++], &place);
+				location.value = element.value;
+				apply_node(s, children[i++], &location);
 			}
 		counted = i < n && children[i]->step.is_index;
 	}
@@ -523,12 +525,12 @@ apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *con
  * Applies $[] and $[identifier] to the elements of an array.
  */
 static void
-apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
+apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdateLocation *location)
 {
-	const DpValue *array = &place->value;
+	const DpValue *array = &location->value;
 	uint32 splices = s->splices;
 	Size start = container_begin(s, array->data);
-	DpUpdatePlace inner;
+	DpUpdateLocation inner;
 	DpIter iter;
 	DpElement element;
 
@@ -537,7 +539,7 @@ apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 						errmsg("cannot follow the path \"%s\"", node->children[0]->path),
 						errdetail("\"%s\" has the type %s and is not an array.", node->path,
 								  dp_type_name(array->type))));
-	inner.depth = place->depth + 1;
+	inner.depth = location->depth + 1;
 	inner.in_array = true;
 	dp_iter_init_value(&iter, array);
 	for (inner.element = iter.next; dp_iter_next(&iter, &element); inner.element = iter.next)

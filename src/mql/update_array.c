@@ -57,18 +57,18 @@ typedef struct SortItem
 	uint32 position;
 } SortItem;
 
-static void push_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place);
-static void push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void push_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void push_sort_compile(PushSpec *spec, const DpValue *sort, const DpLocation *location);
+static void push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void push_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void add_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void add_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void add_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void pop_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void pull_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void pull_all_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void pop_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void pull_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void pull_all_compile(DpUpdateNode *leaf, const DpLocation *location);
 static DpValue *array_values(const DpValue *array, Size more, int *n);
 static int compare_sorted(const void *a, const void *b, void *arg);
 static int set_find(const ValueSet *set, const DpValue *value);
@@ -121,7 +121,7 @@ make_array(const DpValue *values, int n, DpValue *array)
  * A value, or a document with $each and how to put it in.
  */
 static void
-push_compile(DpUpdateNode *leaf, const DpPlace *place)
+push_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	PushSpec *spec = palloc0(sizeof(PushSpec));
 	DpIter iter;
@@ -139,7 +139,7 @@ push_compile(DpUpdateNode *leaf, const DpPlace *place)
 				if (strcmp(element.name, "$position") == 0 || strcmp(element.name, "$slice") == 0 ||
 					strcmp(element.name, "$sort") == 0)
 				{
-					DpPlace inner = dp_place_field(place, &element);
+					DpLocation inner = dp_location_field(location, &element);
 
 					dp_bad_spec(&inner, "%s needs $each beside it", element.name);
 				}
@@ -152,7 +152,7 @@ push_compile(DpUpdateNode *leaf, const DpPlace *place)
 	dp_iter_init_value(&iter, &leaf->operand);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace inner = dp_place_field(place, &element);
+		DpLocation inner = dp_location_field(location, &element);
 
 		if (strcmp(element.name, "$each") == 0)
 		{
@@ -188,7 +188,7 @@ push_compile(DpUpdateNode *leaf, const DpPlace *place)
  * 1, -1, or a document of paths with these.
  */
 static void
-push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
+push_sort_compile(PushSpec *spec, const DpValue *sort, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
@@ -199,7 +199,7 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 	if (sort->type != DP_TYPE_DOCUMENT)
 	{
 		if (!dp_value_to_whole(sort, &direction) || (direction != 1 && direction != -1))
-			dp_bad_spec(place, "$sort is 1, -1 or a document of fields with these");
+			dp_bad_spec(location, "$sort is 1, -1 or a document of fields with these");
 		spec->descending = direction < 0;
 		return;
 	}
@@ -207,7 +207,7 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 	dp_iter_init_value(&iter, sort);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace inner = dp_place_field(place, &element);
+		DpLocation inner = dp_location_field(location, &element);
 		PushSortKey *key = &spec->keys[spec->nkeys++];
 		const char **names;
 		uint32 *lens;
@@ -232,7 +232,7 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 		key->path = dp_path_of_names(n, names, lens);
 	}
 	if (spec->nkeys == 0)
-		dp_bad_spec(place, "$sort names no fields");
+		dp_bad_spec(location, "$sort names no fields");
 }
 
 /*
@@ -322,23 +322,23 @@ compare_items(const void *a, const void *b, void *arg)
 
 /* $push to what is there.  Raises DATATYPE_MISMATCH if that is no array. */
 static void
-push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	const PushSpec *spec = leaf->extra;
 	DpValue *values;
 	int n;
 	int first;
 
-	if (place->value.type != DP_TYPE_ARRAY)
-		dp_update_leaf_error(leaf, &place->value, "an array");
+	if (location->value.type != DP_TYPE_ARRAY)
+		dp_update_leaf_error(leaf, &location->value, "an array");
 	if (!spec->moves)
 	{
-		dp_update_append(s, place, spec->values, spec->n);
+		dp_update_append(s, location, spec->values, spec->n);
 		return;
 	}
-	values = array_values(&place->value, spec->n, &n);
+	values = array_values(&location->value, spec->n, &n);
 	n = push_arrange(spec, values, n, &first);
-	dp_update_put_array(s, place, values + first, n);
+	dp_update_put_array(s, location, values + first, n);
 	pfree(values);
 }
 
@@ -416,7 +416,7 @@ set_of_one(DpValue *value)
 	return set;
 }
 
-/* The place of an equal value in the set, or -1. */
+/* The location of an equal value in the set, or -1. */
 static int
 set_find(const ValueSet *set, const DpValue *value)
 {
@@ -442,7 +442,7 @@ set_find(const ValueSet *set, const DpValue *value)
 
 /* A value, or {$each: [..]} */
 static void
-add_compile(DpUpdateNode *leaf, const DpPlace *place)
+add_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
@@ -453,13 +453,13 @@ add_compile(DpUpdateNode *leaf, const DpPlace *place)
 		dp_iter_init_value(&iter, &leaf->operand);
 		if (dp_iter_next(&iter, &element) && strcmp(element.name, "$each") == 0)
 		{
-			DpPlace inner = dp_place_field(place, &element);
+			DpLocation inner = dp_location_field(location, &element);
 
 			if (element.value.type != DP_TYPE_ARRAY)
 				dp_bad_spec_type(&inner, "an array", &element.value);
 			if (dp_iter_next(&iter, &more))
 			{
-				inner = dp_place_field(place, &more);
+				inner = dp_location_field(location, &more);
 				if (more.name[0] == '$')
 					dp_unknown_operator(&inner, "modifier of $addToSet", NULL);
 				dp_bad_spec(&inner, "the field \"%s\" stands beside $each", more.name);
@@ -473,7 +473,7 @@ add_compile(DpUpdateNode *leaf, const DpPlace *place)
 
 /* Appends those values that are not there.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	const ValueSet *set = leaf->extra;
 	bool few[16] = { false };
@@ -484,9 +484,9 @@ add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 	DpIter iter;
 	DpValue value;
 
-	if (place->value.type != DP_TYPE_ARRAY)
-		dp_update_leaf_error(leaf, &place->value, "an array");
-	dp_iter_init_value(&iter, &place->value);
+	if (location->value.type != DP_TYPE_ARRAY)
+		dp_update_leaf_error(leaf, &location->value, "an array");
+	dp_iter_init_value(&iter, &location->value);
 	while (left > 0 && dp_iter_next_value(&iter, &value))
 	{
 		int i = set_find(set, &value);
@@ -503,7 +503,7 @@ add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 	for (int i = 0; i < set->n; i++)
 		if (!present[i])
 			missing[n++] = set->values[i];
-	dp_update_append(s, place, missing, n);
+	dp_update_append(s, location, missing, n);
 	pfree(missing);
 }
 
@@ -520,42 +520,42 @@ add_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 
 /* 1: the last element; -1: the first one */
 static void
-pop_compile(DpUpdateNode *leaf, const DpPlace *place)
+pop_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	int64 end;
 	bool *first = palloc(sizeof(bool));
 
 	if (!dp_value_to_whole(&leaf->operand, &end) || (end != 1 && end != -1))
-		dp_bad_spec(place, "$pop is 1 for the last element or -1 for the first one");
+		dp_bad_spec(location, "$pop is 1 for the last element or -1 for the first one");
 	*first = end < 0;
 	leaf->extra = first;
 }
 
 /* Takes that element away.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	DpIter iter;
 	DpElement element;
 	const uint8 *last = NULL;
 
-	if (place->value.type != DP_TYPE_ARRAY)
-		dp_update_leaf_error(leaf, &place->value, "an array");
+	if (location->value.type != DP_TYPE_ARRAY)
+		dp_update_leaf_error(leaf, &location->value, "an array");
 	if (*(bool *) leaf->extra)
 	{
 		int n;
-		DpValue *values = array_values(&place->value, 0, &n);
+		DpValue *values = array_values(&location->value, 0, &n);
 
 		if (n > 0)
-			dp_update_put_array(s, place, values + 1, n - 1);
+			dp_update_put_array(s, location, values + 1, n - 1);
 		pfree(values);
 		return;
 	}
-	dp_iter_init_value(&iter, &place->value);
+	dp_iter_init_value(&iter, &location->value);
 	for (const uint8 *start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
 		last = start;
 	if (last != NULL)
-		dp_update_truncate(s, place, last);
+		dp_update_truncate(s, location, last);
 }
 
 /* ---------------------------------------------------------------- $pull, $pullAll */
@@ -565,7 +565,7 @@ pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
  * expression; or, with a document without operators, the documents that match it as a query.
  */
 static void
-pull_compile(DpUpdateNode *leaf, const DpPlace *place)
+pull_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	static const char *const of_documents[] = { "$and",  "$or",         "$nor",
 												"$expr", "$jsonSchema", "$comment" };
@@ -586,22 +586,22 @@ pull_compile(DpUpdateNode *leaf, const DpPlace *place)
 					spec->documents = true;
 		spec->filter =
 			dp_filter_compile(operand, spec->documents ? DP_FILTER_DOCUMENT : DP_FILTER_VALUE,
-							  place);
+							  location);
 	}
 	else if (operand->type == DP_TYPE_REGEX)
-		spec->filter = dp_filter_compile(operand, DP_FILTER_VALUE, place);
+		spec->filter = dp_filter_compile(operand, DP_FILTER_VALUE, location);
 	else
 		spec->set = set_of_one(&leaf->operand);
 }
 
 /* The values of an array. */
 static void
-pull_all_compile(DpUpdateNode *leaf, const DpPlace *place)
+pull_all_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	PullSpec *spec = palloc0(sizeof(PullSpec));
 
 	if (leaf->operand.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(place, "an array", &leaf->operand);
+		dp_bad_spec_type(location, "an array", &leaf->operand);
 	spec->set = set_of_array(&leaf->operand);
 	leaf->extra = spec;
 }
@@ -619,16 +619,16 @@ pulls(const PullSpec *spec, const DpValue *value)
 
 /* $pull and $pullAll.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	const PullSpec *spec = leaf->extra;
 	DpValue *values;
 	int n;
 	int kept = 0;
 
-	if (place->value.type != DP_TYPE_ARRAY)
-		dp_update_leaf_error(leaf, &place->value, "an array");
-	values = array_values(&place->value, 0, &n);
+	if (location->value.type != DP_TYPE_ARRAY)
+		dp_update_leaf_error(leaf, &location->value, "an array");
+	values = array_values(&location->value, 0, &n);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -636,6 +636,6 @@ pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 			values[kept++] = values[i];
 	}
 	if (kept < n)
-		dp_update_put_array(s, place, values, kept);
+		dp_update_put_array(s, location, values, kept);
 	pfree(values);
 }

@@ -18,18 +18,20 @@ static DpUpdateNode *new_root(void);
 static void compile_replacement(DpUpdate *update, const DpValue *spec);
 static void compile_operators(DpUpdate *update, const DpValue *spec);
 static void compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
-						   const DpPlace *place);
+						   const DpLocation *location);
 static bool names_elements(const char *path);
-static DpUpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
+static DpUpdateNode *
+add_path(DpUpdate *update, const char *path, uint32 len, const DpLocation *location);
 static DpUpdateNode *add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start,
-							  uint32 end, const DpPlace *place);
+							  uint32 end, const DpLocation *location);
 static DpUpdateArrayFilter *
-find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place);
+find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpLocation *location);
 static void compile_array_filters(DpUpdate *update, const DpValue *spec);
 static void check_array_filters_used(DpUpdate *update, const DpValue *spec);
 static void insert_child(DpUpdateNode *node, DpUpdateNode *child, int at);
 static DpUpdateNode *merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b);
-static void conflict(const char *path, uint32 len, const DpPlace *place) pg_attribute_noreturn();
+static void
+conflict(const char *path, uint32 len, const DpLocation *location) pg_attribute_noreturn();
 
 static const DpUpdateOperator *const tables[] = { dp_update_operators, dp_update_array_operators };
 
@@ -48,7 +50,7 @@ DpUpdate *
 dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *array_filters)
 {
 	DpUpdate *update = palloc0(sizeof(DpUpdate));
-	DpPlace top = { NULL, "update", 6, 0 };
+	DpLocation top = { NULL, "update", 6, 0 };
 	DpIter iter;
 	DpElement first;
 
@@ -89,9 +91,10 @@ compile_replacement(DpUpdate *update, const DpValue *spec)
 	while (dp_iter_next(&iter, &field))
 		if (field.name[0] == '$')
 		{
-			DpPlace place = dp_place_field(NULL, &field);
+			DpLocation location = dp_location_field(NULL, &field);
 
-			dp_bad_spec(&place, "a document that replaces another one cannot have the field \"%s\"",
+			dp_bad_spec(&location,
+						"a document that replaces another one cannot have the field \"%s\"",
 						field.name);
 		}
 	*copy = *spec;
@@ -111,13 +114,13 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 	dp_iter_init_value(&operators, spec);
 	while (dp_iter_next(&operators, &element))
 	{
-		DpPlace place = dp_place_field(NULL, &element);
+		DpLocation location = dp_location_field(NULL, &element);
 		const DpUpdateOperator *op;
 		DpIter fields;
 		DpElement field;
 
 		if (element.name[0] != '$')
-			dp_bad_spec(&place, "the field \"%s\" stands beside operators", element.name);
+			dp_bad_spec(&location, "the field \"%s\" stands beside operators", element.name);
 		op = find_operator(element.name);
 		if (op == NULL)
 		{
@@ -126,15 +129,15 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 			for (int i = 0; i < lengthof(tables); i++)
 				for (op = tables[i]; op->name != NULL; op++)
 					dp_nearest_try(&nearest, op->name);
-			dp_unknown_operator(&place, "update operator", &nearest);
+			dp_unknown_operator(&location, "update operator", &nearest);
 		}
 		if (element.value.type != DP_TYPE_DOCUMENT)
-			dp_bad_spec_type(&place, "a document of fields", &element.value);
+			dp_bad_spec_type(&location, "a document of fields", &element.value);
 
 		dp_iter_init_value(&fields, &element.value);
 		while (dp_iter_next(&fields, &field))
 		{
-			DpPlace inner = dp_place_field(&place, &field);
+			DpLocation inner = dp_location_field(&location, &field);
 
 			CHECK_FOR_INTERRUPTS();
 			if (op->flags & UPDATE_MOVES)
@@ -172,8 +175,8 @@ dp_update_of_fields(void)
 void
 dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value)
 {
-	DpPlace place = { NULL, "filter", 6, 0 };
-	DpUpdateNode *leaf = add_path(update, path, len, &place);
+	DpLocation location = { NULL, "filter", 6, 0 };
+	DpUpdateNode *leaf = add_path(update, path, len, &location);
 
 	leaf->op = find_operator("$set");
 	leaf->operand = *value;
@@ -206,7 +209,7 @@ find_operator(const char *name)
 /* $rename is two leaves: one removes the field, the other one sets its value at the new path. */
 static void
 compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
-			   const DpPlace *place)
+			   const DpLocation *location)
 {
 	DpUpdateNode *source;
 	DpUpdateNode *target;
@@ -214,16 +217,16 @@ compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *fi
 	uint32 len;
 
 	if (field->value.type != DP_TYPE_STRING)
-		dp_bad_spec_type(place, "the new name, a string,", &field->value);
+		dp_bad_spec_type(location, "the new name, a string,", &field->value);
 	name = DP_STRING_DATA(&field->value);
 	len = DP_STRING_LEN(&field->value);
 	if (memchr(name, 0, len) != NULL)
-		dp_bad_spec(place, "the name of a field cannot contain a null character");
+		dp_bad_spec(location, "the name of a field cannot contain a null character");
 	if (names_elements(field->name) || names_elements(name))
-		dp_bad_spec(place, "$rename cannot move elements of arrays");
-	source = add_path(update, field->name, field->namelen, place);
+		dp_bad_spec(location, "$rename cannot move elements of arrays");
+	source = add_path(update, field->name, field->namelen, location);
 	source->op = find_operator("$unset");
-	target = add_path(update, name, len, place);
+	target = add_path(update, name, len, location);
 	target->op = op;
 	target->source = source;
 	update->renames = lappend(update->renames, target);
@@ -247,7 +250,7 @@ names_elements(const char *path)
  * The leaf for a path, made with all nodes on the way that are missing.
  */
 static DpUpdateNode *
-add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
+add_path(DpUpdate *update, const char *path, uint32 len, const DpLocation *location)
 {
 	DpUpdateNode *node = update->root;
 	uint32 start = 0;
@@ -260,28 +263,28 @@ add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
 		uint32 end = dot ? dot - path : len;
 
 		if (end == start)
-			dp_bad_spec(place, "a part of the path is empty");
+			dp_bad_spec(location, "a part of the path is empty");
 		if (++depth > DP_MAX_DEPTH)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 							errmsg("a path of an update has too many parts"),
 							errdetail("The limit is %d.", DP_MAX_DEPTH)));
 		if (node->kind == UPDATE_LEAF)
-			conflict(node->path, node->pathlen, place);
-		node = add_part(update, node, path, start, end, place);
+			conflict(node->path, node->pathlen, location);
+		node = add_part(update, node, path, start, end, location);
 		if (node->positional)
 		{
 			if (positional)
-				dp_bad_spec(place, "a path can have the positional $ only once");
+				dp_bad_spec(location, "a path can have the positional $ only once");
 			positional = update->positional = true;
 			if (update->filter == NULL)
-				dp_bad_spec(place, "the positional $ needs the filter that found the document");
+				dp_bad_spec(location, "the positional $ needs the filter that found the document");
 		}
 		if (dot == NULL)
 			break;
 		start = end + 1;
 	}
 	if (node->kind != UPDATE_EMPTY)
-		conflict(node->path, node->pathlen, place);
+		conflict(node->path, node->pathlen, location);
 	node->kind = UPDATE_LEAF;
 	return node;
 }
@@ -292,7 +295,7 @@ add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
  */
 static DpUpdateNode *
 add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, uint32 end,
-		 const DpPlace *place)
+		 const DpLocation *location)
 {
 	const char *name = path + start;
 	uint32 len = end - start;
@@ -303,11 +306,11 @@ add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, u
 	int at;
 
 	if (elements && name[len - 1] != ']')
-		dp_bad_spec(place, "\"%.*s\" is not closed", (int) len, name);
+		dp_bad_spec(location, "\"%.*s\" is not closed", (int) len, name);
 	if (name[0] == '$' && start == 0 && (elements || len == 1))
-		dp_bad_spec(place, "a path cannot begin with \"%.*s\"", (int) len, name);
+		dp_bad_spec(location, "a path cannot begin with \"%.*s\"", (int) len, name);
 	if (name[0] == '$' && start == 0)
-		dp_bad_spec(place, "the name of a field cannot begin with $");
+		dp_bad_spec(location, "the name of a field cannot begin with $");
 
 	key.step.name = name;
 	key.step.namelen = len;
@@ -320,7 +323,7 @@ add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, u
 	if (node->kind == UPDATE_EMPTY)
 		node->kind = elements ? UPDATE_ELEMENTS : UPDATE_FIELDS;
 	else if ((node->kind == UPDATE_ELEMENTS) != elements)
-		conflict(node->path, node->pathlen, place);
+		conflict(node->path, node->pathlen, location);
 
 	child = palloc0(sizeof(DpUpdateNode));
 	child->path = pnstrdup(path, end);
@@ -332,7 +335,7 @@ add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, u
 	child->step.index = key.step.index;
 	dp_path_step_block(&child->step);
 	if (elements && len > 3)
-		child->array_filter = find_array_filter(update, name + 2, len - 3, place);
+		child->array_filter = find_array_filter(update, name + 2, len - 3, location);
 	child->positional = len == 1 && name[0] == '$';
 	if (child->positional)
 		node->has_positional = true;
@@ -412,7 +415,7 @@ dp_update_find_child(const DpUpdateNode *node, const DpPathStep *step, bool *fou
 }
 
 /*
- * Puts a child among the others, before the one at the given place.
+ * Puts a child among the others, before the one at the given location.
  */
 static void
 insert_child(DpUpdateNode *node, DpUpdateNode *child, int at)
@@ -439,7 +442,7 @@ insert_child(DpUpdateNode *node, DpUpdateNode *child, int at)
 static void
 compile_array_filters(DpUpdate *update, const DpValue *spec)
 {
-	DpPlace top = { NULL, "array_filters", 13, 0 };
+	DpLocation top = { NULL, "array_filters", 13, 0 };
 	DpIter iter;
 	DpValue value;
 	uint32 n = 0;
@@ -451,17 +454,17 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace place = dp_place_index(&top, n);
+		DpLocation location = dp_location_index(&top, n);
 		DpUpdateArrayFilter *f = &update->array_filters[n];
 		bool twice;
 
 		if (value.type != DP_TYPE_DOCUMENT)
-			dp_bad_spec_type(&place, "a filter", &value);
-		f->filter = dp_filter_compile(&value, DP_FILTER_NAMED, &place);
+			dp_bad_spec_type(&location, "a filter", &value);
+		f->filter = dp_filter_compile(&value, DP_FILTER_NAMED, &location);
 		f->name = dp_filter_identifier(f->filter, &f->namelen);
 		(void) dp_names_add(&update->array_names, f->name, f->namelen, &twice);
 		if (twice)
-			dp_bad_spec(&place, "two array filters are for the identifier \"%.*s\"",
+			dp_bad_spec(&location, "two array filters are for the identifier \"%.*s\"",
 						(int) f->namelen, f->name);
 		update->narray_filters = ++n;
 	}
@@ -471,12 +474,13 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
  * The array filter for an identifier; there must be one.
  */
 static DpUpdateArrayFilter *
-find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place)
+find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpLocation *location)
 {
 	int i = dp_names_find(&update->array_names, name, len);
 
 	if (i < 0)
-		dp_bad_spec(place, "there is no array filter for the identifier \"%.*s\"", (int) len, name);
+		dp_bad_spec(location, "there is no array filter for the identifier \"%.*s\"", (int) len,
+					name);
 	update->array_filters[i].used = true;
 	return &update->array_filters[i];
 }
@@ -488,15 +492,15 @@ find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace 
 static void
 check_array_filters_used(DpUpdate *update, const DpValue *spec)
 {
-	DpPlace top = { NULL, "array_filters", 13, 0 };
+	DpLocation top = { NULL, "array_filters", 13, 0 };
 
 	for (int i = 0; i < update->narray_filters; i++)
 	{
-		DpPlace place = dp_place_index(&top, i);
+		DpLocation location = dp_location_index(&top, i);
 		DpUpdateArrayFilter *f = &update->array_filters[i];
 
 		if (!f->used)
-			dp_bad_spec(&place, "no path of the update has the identifier \"%.*s\"",
+			dp_bad_spec(&location, "no path of the update has the identifier \"%.*s\"",
 						(int) f->namelen, f->name);
 	}
 }
@@ -585,14 +589,14 @@ merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b)
  * Reports that an update has two operators for the same field.
  */
 static void
-conflict(const char *path, uint32 len, const DpPlace *place)
+conflict(const char *path, uint32 len, const DpLocation *location)
 {
-	if (place != NULL)
+	if (location != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
 				 errdetail("\"%s\" changes it too, or a field that contains it or is inside it.",
-						   dp_place_text(place))));
+						   dp_location_text(location))));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),

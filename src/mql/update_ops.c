@@ -35,22 +35,22 @@ typedef enum ClockForm
 	CLOCK_TIMESTAMP
 } ClockForm;
 
-static void set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void operand_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void rename_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void number_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void number_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void mul_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
-static void clock_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
+static void clock_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void clock_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
-static void bit_compile(DpUpdateNode *leaf, const DpPlace *place);
-static void bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void bit_compile(DpUpdateNode *leaf, const DpLocation *location);
+static void bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 static void bit_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
 
 const DpUpdateOperator dp_update_operators[] = {
@@ -71,9 +71,9 @@ const DpUpdateOperator dp_update_operators[] = {
 
 /* $set: the operand takes the old value's place. */
 static void
-set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
-	dp_update_put(s, place, &leaf->operand);
+	dp_update_put(s, location, &leaf->operand);
 }
 
 /* Where nothing is, the operand is put. */
@@ -85,23 +85,23 @@ operand_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 
 /* An element of an array becomes null, so that the others keep their positions. */
 static void
-unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	static const uint8 nothing[1] = { 0 };
 	DpValue null = { nothing, 0, DP_TYPE_NULL };
 
-	if (place->in_array)
-		dp_update_put(s, place, &null);
+	if (location->in_array)
+		dp_update_put(s, location, &null);
 	else
-		dp_update_remove(s, place);
+		dp_update_remove(s, location);
 }
 
 /* The value that was found at the other path takes the old one's place. */
 static void
-rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	if (leaf->is_moved)
-		dp_update_put(s, place, &leaf->moved);
+		dp_update_put(s, location, &leaf->moved);
 }
 
 /* Or is put where nothing is. */
@@ -115,28 +115,28 @@ rename_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 
 /* The smaller one in the order of all values; the old one if they are equal. */
 static void
-min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
-	if (dp_value_compare(&leaf->operand, &place->value) < 0)
-		dp_update_put(s, place, &leaf->operand);
+	if (dp_value_compare(&leaf->operand, &location->value) < 0)
+		dp_update_put(s, location, &leaf->operand);
 }
 
 /* The greater one, likewise. */
 static void
-max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
-	if (dp_value_compare(&leaf->operand, &place->value) > 0)
-		dp_update_put(s, place, &leaf->operand);
+	if (dp_value_compare(&leaf->operand, &location->value) > 0)
+		dp_update_put(s, location, &leaf->operand);
 }
 
 /* ---------------------------------------------------------------- $inc, $mul */
 
 /* Raises INVALID_PARAMETER_VALUE unless the operand is a number. */
 static void
-number_compile(DpUpdateNode *leaf, const DpPlace *place)
+number_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	if (!dp_type_is_number(leaf->operand.type))
-		dp_bad_spec_type(place, "a number", &leaf->operand);
+		dp_bad_spec_type(location, "a number", &leaf->operand);
 }
 
 /* A number that is an integer. */
@@ -238,29 +238,30 @@ calculate(const DpUpdateNode *leaf, bool multiply, const DpValue *a, const DpVal
  * number.
  */
 static void
-calculate_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place, bool multiply)
+calculate_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location,
+				bool multiply)
 {
 	uint8 bytes[DP_DECIMAL128_SIZE];
 	DpValue result;
 
-	if (!dp_type_is_number(place->value.type))
-		dp_update_leaf_error(leaf, &place->value, "a number");
-	calculate(leaf, multiply, &place->value, &leaf->operand, bytes, &result);
-	dp_update_put(s, place, &result);
+	if (!dp_type_is_number(location->value.type))
+		dp_update_leaf_error(leaf, &location->value, "a number");
+	calculate(leaf, multiply, &location->value, &leaf->operand, bytes, &result);
+	dp_update_put(s, location, &result);
 }
 
 /* $inc */
 static void
-inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
-	calculate_apply(s, leaf, place, false);
+	calculate_apply(s, leaf, location, false);
 }
 
 /* $mul */
 static void
-mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
-	calculate_apply(s, leaf, place, true);
+	calculate_apply(s, leaf, location, true);
 }
 
 /* Nothing times a number is zero of the number's type. */
@@ -280,7 +281,7 @@ mul_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 
 /* true, {$type: "date"} or {$type: "timestamp"} */
 static void
-clock_compile(DpUpdateNode *leaf, const DpPlace *place)
+clock_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	ClockForm *form = palloc(sizeof(ClockForm));
 	DpIter iter;
@@ -291,13 +292,13 @@ clock_compile(DpUpdateNode *leaf, const DpPlace *place)
 	if (leaf->operand.type == DP_TYPE_BOOL)
 		return;
 	if (leaf->operand.type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a boolean or a document with $type", &leaf->operand);
+		dp_bad_spec_type(location, "a boolean or a document with $type", &leaf->operand);
 	dp_iter_init_value(&iter, &leaf->operand);
 	if (!dp_iter_next(&iter, &element))
-		dp_bad_spec(place, "$currentDate needs a $type");
+		dp_bad_spec(location, "$currentDate needs a $type");
 	do
 	{
-		DpPlace inner = dp_place_field(place, &element);
+		DpLocation inner = dp_location_field(location, &element);
 		DpValue name = element.value;
 
 		if (strcmp(element.name, "$type") != 0)
@@ -340,12 +341,12 @@ clock_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 
 /* It takes the old value's place. */
 static void
-clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	DpValue value;
 
 	clock_create(s, leaf, &value);
-	dp_update_put(s, place, &value);
+	dp_update_put(s, location, &value);
 }
 
 /* ---------------------------------------------------------------- $bit */
@@ -359,7 +360,7 @@ is_integer(const DpValue *v)
 
 /* {and: 5}, {or: 5}, {xor: 5}, or several of them, one after the other */
 static void
-bit_compile(DpUpdateNode *leaf, const DpPlace *place)
+bit_compile(DpUpdateNode *leaf, const DpLocation *location)
 {
 	static const struct
 	{
@@ -371,13 +372,13 @@ bit_compile(DpUpdateNode *leaf, const DpPlace *place)
 	DpElement element;
 
 	if (leaf->operand.type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document with and, or or xor", &leaf->operand);
+		dp_bad_spec_type(location, "a document with and, or or xor", &leaf->operand);
 	spec = palloc0(offsetof(BitSpec, steps) +
 				   sizeof(BitStep) * Max(dp_array_count(leaf->operand.data, leaf->operand.len), 1));
 	dp_iter_init_value(&iter, &leaf->operand);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace inner = dp_place_field(place, &element);
+		DpLocation inner = dp_location_field(location, &element);
 		BitStep *step = &spec->steps[spec->n++];
 
 		for (int i = 0; i < lengthof(names); i++)
@@ -394,7 +395,7 @@ bit_compile(DpUpdateNode *leaf, const DpPlace *place)
 			spec->wide = true;
 	}
 	if (spec->n == 0)
-		dp_bad_spec(place, "$bit needs and, or or xor");
+		dp_bad_spec(location, "$bit needs and, or or xor");
 	leaf->extra = spec;
 }
 
@@ -431,16 +432,16 @@ bit_calculate(const BitSpec *spec, int64 n, bool wide, uint8 *bytes, DpValue *va
 
 /* The result takes the old value's place.  Raises DATATYPE_MISMATCH if that is no integer. */
 static void
-bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
+bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location)
 {
 	uint8 bytes[8];
 	DpValue value;
 
-	if (!is_integer(&place->value))
-		dp_update_leaf_error(leaf, &place->value, "int or long");
-	bit_calculate(leaf->extra, integer_of(&place->value), place->value.type == DP_TYPE_INT64, bytes,
-				  &value);
-	dp_update_put(s, place, &value);
+	if (!is_integer(&location->value))
+		dp_update_leaf_error(leaf, &location->value, "int or long");
+	bit_calculate(leaf->extra, integer_of(&location->value), location->value.type == DP_TYPE_INT64,
+				  bytes, &value);
+	dp_update_put(s, location, &value);
 }
 
 /* Nothing counts as zero. */

@@ -52,16 +52,19 @@ struct DpUpdatePipeline
 typedef struct StageOperator
 {
 	const char *name;
-	void (*compile)(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+	void (*compile)(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
 } StageOperator;
 
-static void compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
-static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
-static void compile_project(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
-static void compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
-static void compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
-static void add_fields(StageField *node, const DpValue *spec, const DpPlace *place);
-static StageField *add_path(StageField *node, const char *path, uint32 len, const DpPlace *place);
+static void compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+static void compile_project(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+static void
+compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+static void
+compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+static void add_fields(StageField *node, const DpValue *spec, const DpLocation *location);
+static StageField *
+add_path(StageField *node, const char *path, uint32 len, const DpLocation *location);
 static void
 apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, DpValue *new);
 static void
@@ -94,8 +97,8 @@ dp_update_pipeline_compile(const DpValue *stages)
 	dp_iter_init_value(&iter, stages);
 	while (pipeline->nstages < n && dp_iter_next_value(&iter, &spec))
 	{
-		DpPlace top = dp_place_index(NULL, pipeline->nstages);
-		DpPlace place;
+		DpLocation top = dp_location_index(NULL, pipeline->nstages);
+		DpLocation location;
 		UpdateStage *stage = &pipeline->stages[pipeline->nstages++];
 		const StageOperator *op = NULL;
 		DpIter fields;
@@ -107,7 +110,7 @@ dp_update_pipeline_compile(const DpValue *stages)
 		dp_iter_init_value(&fields, &spec);
 		if (!dp_iter_next(&fields, &element))
 			dp_bad_spec(&top, "a stage has one field, its operator");
-		place = dp_place_field(&top, &element);
+		location = dp_location_field(&top, &element);
 		if (dp_iter_next(&fields, &other))
 			dp_bad_spec(&top, "a stage has one field, its operator, but there is \"%s\" too",
 						other.name);
@@ -120,22 +123,22 @@ dp_update_pipeline_compile(const DpValue *stages)
 
 			for (int i = 0; i < lengthof(stage_operators); i++)
 				dp_nearest_try(&nearest, stage_operators[i].name);
-			dp_unknown_operator(&place, "update stage", &nearest);
+			dp_unknown_operator(&location, "update stage", &nearest);
 		}
 		stage->name = op->name;
-		op->compile(stage, &element.value, &place);
+		op->compile(stage, &element.value, &location);
 	}
 	return pipeline;
 }
 
 /* $set and $addFields: a document of expressions. */
 static void
-compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
 {
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document of fields", spec);
+		dp_bad_spec_type(location, "a document of fields", spec);
 	stage->fields = palloc0(sizeof(StageField));
-	add_fields(stage->fields, spec, place);
+	add_fields(stage->fields, spec, location);
 }
 
 /*
@@ -143,7 +146,7 @@ compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
  * holds fields further in.
  */
 static void
-add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
+add_fields(StageField *node, const DpValue *spec, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
@@ -152,7 +155,7 @@ add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace inner = dp_place_field(place, &element);
+		DpLocation inner = dp_location_field(location, &element);
 		StageField *field = add_path(node, element.name, element.namelen, &inner);
 		DpIter fields;
 		DpElement first;
@@ -166,7 +169,7 @@ add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
 				continue;
 			}
 		}
-		field->expr = dp_expr_compile(&element.value, 0, dp_place_text(&inner));
+		field->expr = dp_expr_compile(&element.value, 0, dp_location_text(&inner));
 	}
 }
 
@@ -174,7 +177,7 @@ add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
  * The node for a new path below a node.
  */
 static StageField *
-add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
+add_path(StageField *node, const char *path, uint32 len, const DpLocation *location)
 {
 	uint32 start = 0;
 	int depth = 0;
@@ -188,9 +191,9 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 		bool found;
 
 		if (end == start)
-			dp_bad_spec(place, "a part of the path is empty");
+			dp_bad_spec(location, "a part of the path is empty");
 		if (path[start] == '$')
-			dp_bad_spec(place, "the name of a field cannot begin with $");
+			dp_bad_spec(location, "the name of a field cannot begin with $");
 		if (++depth > DP_MAX_DEPTH)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 							errmsg("a path of an update has too many parts"),
@@ -198,7 +201,7 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 		at = dp_names_add(&node->names, path + start, end - start, &found);
 		child = found ? node->children[at] : NULL;
 		if (child != NULL && (dot == NULL || child->expr != NULL || child->removes))
-			dp_bad_spec(place, "operators of the update conflict at \"%.*s\"", (int) end, path);
+			dp_bad_spec(location, "operators of the update conflict at \"%.*s\"", (int) end, path);
 		if (child == NULL)
 		{
 			child = palloc0(sizeof(StageField));
@@ -223,7 +226,7 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 
 /* $unset: a path, or an array of paths. */
 static void
-compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
 {
 	DpIter iter;
 	DpValue path;
@@ -232,15 +235,16 @@ compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 	stage->fields = palloc0(sizeof(StageField));
 	if (spec->type == DP_TYPE_STRING)
 	{
-		add_path(stage->fields, DP_STRING_DATA(spec), DP_STRING_LEN(spec), place)->removes = true;
+		add_path(stage->fields, DP_STRING_DATA(spec), DP_STRING_LEN(spec), location)->removes =
+			true;
 		return;
 	}
 	if (spec->type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(place, "a path or an array of paths", spec);
+		dp_bad_spec_type(location, "a path or an array of paths", spec);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next_value(&iter, &path))
 	{
-		DpPlace inner = dp_place_index(place, n++);
+		DpLocation inner = dp_location_index(location, n++);
 
 		if (path.type != DP_TYPE_STRING)
 			dp_bad_spec_type(&inner, "a path", &path);
@@ -248,42 +252,42 @@ compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 			true;
 	}
 	if (n == 0)
-		dp_bad_spec(place, "$unset names no fields");
+		dp_bad_spec(location, "$unset names no fields");
 }
 
 /* $project: a projection. */
 static void
-compile_project(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+compile_project(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
 {
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a projection, a document", spec);
+		dp_bad_spec_type(location, "a projection, a document", spec);
 	stage->projection = dp_projection_compile(spec, 0);
 }
 
 /* $replaceWith: an expression. */
 static void
-compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
 {
-	stage->replacement = dp_expr_compile(spec, 0, dp_place_text(place));
+	stage->replacement = dp_expr_compile(spec, 0, dp_location_text(location));
 }
 
 /* $replaceRoot: a document with one, newRoot. */
 static void
-compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
+compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
 	DpElement other;
-	DpPlace inner;
+	DpLocation inner;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(place, "a document with newRoot", spec);
+		dp_bad_spec_type(location, "a document with newRoot", spec);
 	dp_iter_init_value(&iter, spec);
 	if (!dp_iter_next(&iter, &element) || strcmp(element.name, "newRoot") != 0 ||
 		dp_iter_next(&iter, &other))
-		dp_bad_spec(place, "$replaceRoot has one field, newRoot");
-	inner = dp_place_field(place, &element);
-	stage->replacement = dp_expr_compile(&element.value, 0, dp_place_text(&inner));
+		dp_bad_spec(location, "$replaceRoot has one field, newRoot");
+	inner = dp_location_field(location, &element);
+	stage->replacement = dp_expr_compile(&element.value, 0, dp_location_text(&inner));
 }
 
 /* ---------------------------------------------------------------- applying */

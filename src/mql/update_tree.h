@@ -68,22 +68,22 @@ struct DpUpdateNode
 #define UPDATE_MOVES 0x10     /* $rename */
 
 /* Where an operator is applied: an element of the old document */
-typedef struct DpUpdatePlace
+typedef struct DpUpdateLocation
 {
 	const uint8 *element; /* its type byte */
 	DpValue value;
 	int depth; /* containers around the value */
 	bool in_array;
-} DpUpdatePlace;
+} DpUpdateLocation;
 
 struct DpUpdateOperator
 {
 	const char *name;
 	int flags;
 	/* checks the operand, once; leaf->extra is for it */
-	void (*compile)(DpUpdateNode *leaf, const DpPlace *place);
+	void (*compile)(DpUpdateNode *leaf, const DpLocation *location);
 	/* the path exists */
-	void (*apply)(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+	void (*apply)(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location);
 	/*
 	 * it does not exist: the value to put there, in bytes that live as long as the update is
 	 * applied
@@ -138,13 +138,14 @@ dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValu
 /* update_apply.c: the operators of an update, and how they change what is there */
 extern struct varlena *
 dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed);
-extern void dp_update_put(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *value);
-extern void dp_update_remove(DpUpdateState *s, const DpUpdatePlace *place);
+extern void dp_update_put(DpUpdateState *s, const DpUpdateLocation *location, const DpValue *value);
+extern void dp_update_remove(DpUpdateState *s, const DpUpdateLocation *location);
+extern void dp_update_put_array(DpUpdateState *s, const DpUpdateLocation *location,
+								const DpValue *values, uint32 n);
 extern void
-dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, uint32 n);
+dp_update_append(DpUpdateState *s, const DpUpdateLocation *location, const DpValue *values, int n);
 extern void
-dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, int n);
-extern void dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *element);
+dp_update_truncate(DpUpdateState *s, const DpUpdateLocation *location, const uint8 *element);
 
 /* update_ops.c, update_array.c: the operators, each table ended by one without a name */
 extern const DpUpdateOperator dp_update_operators[];

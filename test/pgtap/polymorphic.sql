@@ -104,7 +104,7 @@ SELECT is((SELECT ROW(s, sn, n, c, m, o, x, e)::text FROM types_a), $$(,,NaN,100
 SELECT collection_create('e'); SELECT polymorphic_enable('e', by => 'ev.list.type', common => '{required: ["n"]}');
 SELECT polymorphic_variant('e', 'one', schema => '{required: ["a"], properties: {a: {bsonType: "int"}}}', closed => true), polymorphic_variant('e', 'two', schema => '{properties: {b: {bsonType: "string"}}}');
 INSERT INTO e (doc) VALUES ('{_id: 1, ev: {list: [{type: "one", n: 1, a: 5}, {type: "two", n: 2, b: "x"}]}}'), ('{_id: 2, ev: [{list: {type: "two", n: 3}}, {list: [{type: "one", n: 4, a: 6}]}]}'), ('{_id: 3}'), ('{_id: 4, ev: null}'), ('{_id: 5, ev: {list: []}}');
-SELECT results_eq('SELECT _id::int, place, a, doc ->> ''n'' FROM e_one ORDER BY 1', $$VALUES (1, 'ev.list.0', 5, '1'), (2, 'ev.1.list.0', 6, '4')$$, 'a view of sub-documents, and where they are');
+SELECT results_eq('SELECT _id::int, item_path, a, doc ->> ''n'' FROM e_one ORDER BY 1', $$VALUES (1, 'ev.list.0', 5, '1'), (2, 'ev.1.list.0', 6, '4')$$, 'a view of sub-documents, and where they are');
 SELECT is((SELECT count(*) FROM e_common), 4::bigint, 'all of them');
 SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [{type: "two", n: 1}, {type: "one", n: 1, b: "x"}]}}')$$), E'23514 document is not valid for variant "one" of table public.e: Field "ev.list.1.a": rule "required", expected a value, found missing.\nField "ev.list.1.b": rule "closed", expected no field of other variants, found string.', 'paths lead into the array');
 SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [5]}}')$$), '23514 document does not match a variant of table public.e: Field "ev.list.0": rule "bsonType", expected object, found int.', 'an element that is no document');
@@ -173,7 +173,7 @@ SELECT throws_ok(format('SELECT polymorphic_retype(%s)', args), state, NULL, 're
   ($$'r', 1, 'b', change => 'other(text)'$$, '42804', 'a function of another kind'), ($$'r', 1, 'b', '{}', 'to_b(bson)'$$, '22023', 'two changes'), ($$'r', 1, 'b', place => 'q'$$, '22023', 'no such place'), ($$'r', ROW(1, 2), 'b'$$, '42809', 'a key of another type')) AS v (args, state, what);
 SELECT is(polymorphic_retype_all('r', 'a', 'b', filter => '{x: {$gt: 3}}', change => 'to_b(bson)'), 2::bigint, 'many at once');
 SELECT results_eq($$SELECT variant, documents FROM polymorphic_variants('r')$$, $$VALUES ('a', 1::bigint), ('b', 4)$$, 'that is what there is now');
-SELECT ok(polymorphic_retype('e', 1, 'two', change_update => '{$unset: {a: 1}}', place => 'ev.list.0'), 'a sub-document');
+SELECT ok(polymorphic_retype('e', 1, 'two', change_update => '{$unset: {a: 1}}', item_path => 'ev.list.0'), 'a sub-document');
 SELECT throws_ok($$SELECT polymorphic_retype('e', 1, 'two')$$, '22023', NULL, 'of several, one has to be named');
 SELECT is((SELECT doc::text FROM e WHERE _id = 1), '{"_id": 1, "ev": {"list": [{"type": "two", "n": 1}, {"type": "two", "n": 2, "b": "x"}]}}', 'it is of the other variant');
 
@@ -206,7 +206,7 @@ CREATE SCHEMA "W eird"; CREATE TABLE "W eird"."T '"" t" ("k'ey" int, "key 2" tex
 SELECT polymorphic_enable('"W eird"."T ''"" t"', by => '"a b"."c''.""d"', common => '{required: ["it''s"]}', name => 'n''"m');
 SELECT polymorphic_variant('"W eird"."T ''"" t"', 'v''"x', schema => '{properties: {"a\"b": {bsonType: "int"}, "": {}, "Other": {}, "x.y": {properties: {"z ''": {bsonType: "string"}}}}}');
 INSERT INTO "W eird"."T '"" t" VALUES (1, 'k', '{"a b": [{"c''.\"d": "v''\"x", "it''s": 1, "a\"b": 5, "x.y": {"z ''": "q"}}]}');
-SELECT is((SELECT ROW("k'ey", "Other", place, "c'.""d", "it's"::text, "a""b", "Other_2", "x.y.z '")::text FROM "W eird"."T '"" t_v'""x"), $$(1,,"a b.0","v'""x",1,5,,q)$$, 'hostile names');
+SELECT is((SELECT ROW("k'ey", "Other", item_path, "c'.""d", "it's"::text, "a""b", "Other_2", "x.y.z '")::text FROM "W eird"."T '"" t_v'""x"), $$(1,,"a b.0","v'""x",1,5,,q)$$, 'hostile names');
 SELECT throws_ok($$INSERT INTO "W eird"."T '"" t" VALUES (2, 'k', '{"a b": {"c''.\"d": "v''\"x"}}')$$, '23514', NULL, 'and they are refused');
 SELECT pattern_disable('"W eird"."T ''"" t"', 'n''"m');
 SELECT is_empty($$SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'W eird' AND c.relkind = 'v'$$, 'nothing is left behind');

@@ -56,9 +56,9 @@ SELECT polymorphic_variant('players', 'singles', schema => '{required: ["career_
        polymorphic_variant('players', 'doubles', schema => '{required: ["career_titles", "partner"], properties: {career_titles: {bsonType: "int"}, partner: {bsonType: "array"}}}');
 INSERT INTO players (doc) VALUES ('{_id: 1, name: "Martina Navratilova", event: [{type: "singles", career_titles: 167}, {type: "doubles", career_titles: 177, partner: ["Tomanova", "Evert"]}]}');
 INSERT INTO players (doc) VALUES ('{name: "X", event: [{type: "singles", career_titles: 1}, {type: "doubles", career_titles: 1}]}');
-SELECT _id, place, career_titles, partner FROM players_doubles;
-SELECT polymorphic_retype('players', 1, 'singles', change_update => '{$unset: {partner: 1}}', place => 'event.1');
-SELECT _id, place, type FROM players_common;
+SELECT _id, item_path, career_titles, partner FROM players_doubles;
+SELECT polymorphic_retype('players', 1, 'singles', change_update => '{$unset: {partner: 1}}', item_path => 'event.1');
+SELECT _id, item_path, type FROM players_common;
 
 -- A collection that is there already: schemas are proposed from its documents, with the commands that declare them.
 SELECT collection_create('media');

@@ -122,7 +122,7 @@ dp_derivation(DpDecl *decl)
 		appendStringInfoString(&path, "_id");
 	else
 		dp_path_to_text(&path, d->link);
-	d->place = path.data;
+	d->link_text = path.data;
 	if (d->create_missing && !d->methods->main_on_source)
 		d->lock_id = hash_combine(hash_bytes((const unsigned char *) path.data, path.len),
 								  hash_bytes_uint32(d->target));

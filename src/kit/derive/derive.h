@@ -97,7 +97,7 @@ struct DpDerivation
 	void *state;         /* the pattern's own, in context */
 
 	MemoryContext context; /* the declaration's; all this lives as long as decl */
-	char *place;           /* the path of the link as text, "_id" for the primary key */
+	char *link_text;       /* the path of the link as text, "_id" for the primary key */
 	uint32 lock_id; /* of its group locks: the same in all sessions, and for all derivations that
 					   create the same rows */
 	struct DpLookup *lookup; /* engine: finds target rows */

@@ -299,7 +299,7 @@ mark_exclusive(DpDeriveBatch *batch, DpGroup **groups, int n)
 			DpDerivation *d = groups[i]->derivation;
 
 			if (d->target == maker->target && !d->create_missing && !d->guarded &&
-				strcmp(d->place, maker->place) == 0 &&
+				strcmp(d->link_text, maker->link_text) == 0 &&
 				dp_derive_find(batch, maker, &groups[i]->key) != NULL)
 				groups[i]->exclusive = true;
 		}
@@ -742,7 +742,7 @@ target_make(Target *t, DpGroup *group)
 
 		if (other->methods->protect != NULL)
 			doc = other->methods->protect(other, NULL, doc);
-		if (strcmp(other->place, d->place) != 0)
+		if (strcmp(other->link_text, d->link_text) != 0)
 			continue;
 		same = dp_derive_find(t->batch, other, &group->key);
 		if (same != NULL && same->to_write && other->create_missing)
@@ -792,7 +792,7 @@ others_lock(Target *t, DpGroup **groups, int n)
 
 			/* derivations that create the rows share their locks */
 			if (other->create_missing || other->deferred ||
-				strcmp(other->place, groups[i]->derivation->place) != 0)
+				strcmp(other->link_text, groups[i]->derivation->link_text) != 0)
 				continue;
 			same = dp_derive_find(t->batch, other, &groups[i]->key);
 			if (same != NULL && same->exclusive && same->to_write &&

@@ -65,7 +65,7 @@ static void find_fields(const DpAttributeForm *form, struct varlena *doc, FoundL
 static void found_grow(FoundList *list);
 static bool nested_find(const DpPath *path, struct varlena *doc, DpValue *value);
 static void
-wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found) pg_attribute_noreturn();
+wrong_value(const DpAttributeForm *form, int nsteps, const DpValue *found) pg_attribute_noreturn();
 static void check_way(const DpAttributeForm *form, struct varlena *doc);
 static Member *read_members(const DpAttributeForm *form, const DpValue *array, int *n);
 static void read_member(const DpAttributeForm *form, const DpValue *value, Member *m);
@@ -214,7 +214,7 @@ dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttribu
 
 /* The value at the array's path */
 static bool
-array_place(const DpAttributeForm *form, struct varlena *doc, DpValue *value)
+array_find(const DpAttributeForm *form, struct varlena *doc, DpValue *value)
 {
 	if (form->into->nsteps == 1)
 		return dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), form->into->steps[0].name,
@@ -225,12 +225,12 @@ array_place(const DpAttributeForm *form, struct varlena *doc, DpValue *value)
 bool
 dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *array)
 {
-	return array_place(form, doc, array) && array->type == DP_TYPE_ARRAY;
+	return array_find(form, doc, array) && array->type == DP_TYPE_ARRAY;
 }
 
 /* Raises CHECK_VIOLATION for a value that cannot be an array, or a document around it. */
 static void
-wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
+wrong_value(const DpAttributeForm *form, int nsteps, const DpValue *found)
 {
 	StringInfoData path;
 	const char **names = palloc(sizeof(char *) * nsteps);
@@ -266,7 +266,7 @@ check_way(const DpAttributeForm *form, struct varlena *doc)
 						   &next))
 			return;
 		if (next.type != DP_TYPE_DOCUMENT)
-			wrong_place(form, i + 1, &next);
+			wrong_value(form, i + 1, &next);
 		at = next;
 	}
 }
@@ -308,24 +308,24 @@ read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpValue *place = NULL;
+		DpValue *target = NULL;
 
 #define IS(text)                                                                                   \
 	((text).len == element.namelen && memcmp((text).s, element.name, element.namelen) == 0)
-		for (i = 0; i < form->nfields && place == NULL; i++)
+		for (i = 0; i < form->nfields && target == NULL; i++)
 		{
 			if (IS(form->fields[i].name))
-				place = &m->keys[i];
+				target = &m->keys[i];
 		}
-		if (place == NULL && IS(form->value_field))
-			place = &m->value;
-		if (place == NULL && form->qualifier_field.s != NULL && IS(form->qualifier_field))
-			place = &m->qualifier;
+		if (target == NULL && IS(form->value_field))
+			target = &m->value;
+		if (target == NULL && form->qualifier_field.s != NULL && IS(form->qualifier_field))
+			target = &m->qualifier;
 #undef IS
-		if (place == NULL || place->type != 0)
+		if (target == NULL || target->type != 0)
 			m->plain = false; /* something else, or the same once more */
 		else
-			*place = element.value;
+			*target = element.value;
 	}
 	m->has_key = true;
 	for (i = 0; i < form->nfields; i++)
@@ -654,10 +654,10 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 		return NULL;
 	if (list.n > 0)
 		check_way(form, doc);
-	if (base == NULL && array_place(form, doc, &there) && there.type != DP_TYPE_NULL)
+	if (base == NULL && array_find(form, doc, &there) && there.type != DP_TYPE_NULL)
 	{
 		if (there.type != DP_TYPE_ARRAY)
-			wrong_place(form, form->into->nsteps, &there);
+			wrong_value(form, form->into->nsteps, &there);
 		array = &there;
 	}
 

@@ -160,16 +160,16 @@ extern char *dp_bucket_rel_name(const DpBucketRel *rel);
  * the query. For rows of buckets, position is that in the bucket when it was read (measurements
  * are in order of time, equal times in order of insertion).
  */
-typedef struct DpBucketPlace
+typedef struct DpBucketOrigin
 {
 	bool packed;
 	ItemPointerData tid; /* of the bucket's row, or of the waiting measurement */
 	int position;        /* 0 for waiting measurements */
-} DpBucketPlace;
+} DpBucketOrigin;
 
 /* Returns the origin for a ctid from a scan of the query. */
 extern void
-dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place);
+dp_bucket_origin(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketOrigin *origin);
 
 /* The callbacks of the access path; modify.c has those that write. */
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
@@ -177,7 +177,7 @@ extern void dp_bucket_modify_routine(FdwRoutine *routine);
 
 /*
  * Whether an UPDATE or DELETE of this session is between its first row and its
- * last.  It notes measurements by their places, so nothing may move them.
+ * last.  It notes measurements by their origin, so nothing may move them.
  */
 extern bool dp_bucket_changing(Oid relid);
 

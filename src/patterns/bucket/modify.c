@@ -241,7 +241,7 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 {
 	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
-	DpBucketPlace place;
+	DpBucketOrigin origin;
 	TM_Result result;
 	Datum ctid;
 	bool isnull;
@@ -249,12 +249,12 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	ctid = ExecGetJunkAttribute(plan_slot, modify->ctid, &isnull);
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc),
-					(ItemPointer) DatumGetPointer(ctid), &place);
+	dp_bucket_origin(estate, RelationGetRelid(info->ri_RelationDesc),
+					 (ItemPointer) DatumGetPointer(ctid), &origin);
 	check_row(modify, slot, estate);
 
-	if (place.packed)
-		return dp_bucket_changes_add(modify->changes, &place.tid, place.position, modify->values,
+	if (origin.packed)
+		return dp_bucket_changes_add(modify->changes, &origin.tid, origin.position, modify->values,
 									 modify->nulls)
 				   ? slot
 				   : NULL;
@@ -266,13 +266,13 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 								 modify->nulls))
 			dp_bucket_slot_free(store, modify->values, modify->nulls, NULL);
 	}
-	result = dp_bucket_recent_update(store, &place.tid, modify->values, modify->nulls);
+	result = dp_bucket_recent_update(store, &origin.tid, modify->values, modify->nulls);
 	if (result == TM_SelfModified && store->recent.failure.cmax == store->cid)
 		return NULL;
 	if (result == TM_SelfModified)
 		dp_bucket_changed_twice(false);
 	if (result == TM_Deleted)
-		dp_bucket_changes_again(modify->changes, &place.tid, modify->values, modify->nulls);
+		dp_bucket_changes_again(modify->changes, &origin.tid, modify->values, modify->nulls);
 	else if (result != TM_Ok)
 		dp_bucket_lost();
 	return slot;
@@ -284,31 +284,31 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 {
 	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
-	DpBucketPlace place;
+	DpBucketOrigin origin;
 	Datum ctid;
 	bool isnull;
 
 	ctid = ExecGetJunkAttribute(plan_slot, modify->ctid, &isnull);
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc),
-					(ItemPointer) DatumGetPointer(ctid), &place);
+	dp_bucket_origin(estate, RelationGetRelid(info->ri_RelationDesc),
+					 (ItemPointer) DatumGetPointer(ctid), &origin);
 
-	if (place.packed)
+	if (origin.packed)
 	{
-		if (!dp_bucket_changes_add(modify->changes, &place.tid, place.position, NULL, NULL))
+		if (!dp_bucket_changes_add(modify->changes, &origin.tid, origin.position, NULL, NULL))
 			return NULL;
 	}
 	else
 	{
-		TM_Result result = dp_table_delete(&store->recent, &place.tid, true);
+		TM_Result result = dp_table_delete(&store->recent, &origin.tid, true);
 
 		if (result == TM_SelfModified && store->recent.failure.cmax == store->cid)
 			return NULL;
 		if (result == TM_SelfModified)
 			dp_bucket_changed_twice(false);
 		if (result == TM_Deleted)
-			dp_bucket_changes_again(modify->changes, &place.tid, NULL, NULL);
+			dp_bucket_changes_again(modify->changes, &origin.tid, NULL, NULL);
 		else if (result != TM_Ok)
 			dp_bucket_lost();
 	}

@@ -240,7 +240,7 @@ single_bucket(DpBucketScan *scan, int from, int to)
 	dp_scan_rows_make(scan, scan->reader.count, times);
 	dp_scan_rows_decode(scan, &scan->reader, 0, times);
 	if (scan->need_ctid)
-		scan->rows.ordinal = dp_place_add(scan->places, true, &scan->packed_slot->tts_tid);
+		scan->rows.ordinal = dp_bucket_origin_add(scan->origins, true, &scan->packed_slot->tts_tid);
 	MemoryContextSwitchTo(old);
 	scan->next = scan->mode == DP_SCAN_BACKWARD ? to - 1 : from;
 	scan->end = scan->mode == DP_SCAN_BACKWARD ? from - 1 : to;
@@ -309,7 +309,7 @@ several_buckets(DpBucketScan *scan, List *buckets)
 			rows->order[n++] = offset + i;
 		if (scan->need_ctid)
 		{
-			BlockNumber ordinal = dp_place_add(scan->places, true, &bucket->tid);
+			BlockNumber ordinal = dp_bucket_origin_add(scan->origins, true, &bucket->tid);
 
 			for (i = 0; i < scan->reader.count; i++)
 			{

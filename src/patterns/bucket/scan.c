@@ -195,7 +195,7 @@ begin_tables(DpBucketScan *scan)
 	scan->rows.values = palloc0(sizeof(Datum *) * Max(rel->nvalues, 1));
 	scan->rows.nulls = palloc0(sizeof(bool *) * Max(rel->nvalues, 1));
 	if (scan->need_ctid)
-		scan->places = dp_places_of(estate, rel->relid, true);
+		scan->origins = dp_bucket_origins_of(estate, rel->relid, true);
 	if (scan->upper_plan != NIL)
 		scan->upper = dp_bucket_upper_begin(scan, scan->upper_plan);
 }
@@ -239,7 +239,8 @@ iterate(ForeignScanState *node)
 			MemoryContextSwitchTo(old);
 		}
 		if (scan->need_ctid)
-			scan->rows.ordinal = dp_place_add(scan->places, true, &scan->packed_slot->tts_tid);
+			scan->rows.ordinal =
+				dp_bucket_origin_add(scan->origins, true, &scan->packed_slot->tts_tid);
 		scan->next = from;
 		scan->end = to;
 	}
@@ -849,7 +850,7 @@ emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
 	ExecStoreVirtualTuple(slot);
 	if (unlikely(scan->need_ctid))
 		ItemPointerSet(&slot->tts_tid,
-					   dp_place_add(scan->places, false, &scan->recent_slot->tts_tid),
+					   dp_bucket_origin_add(scan->origins, false, &scan->recent_slot->tts_tid),
 					   ItemPointerGetOffsetNumber(&scan->recent_slot->tts_tid));
 }
 

@@ -8,7 +8,7 @@
  *		plan.c		paths and plans of scans
  *		scan.c		executing them
  *		rows.c		rows out of buckets
- *		place.c		origins of rows
+ *		origin.c		origins of rows
  *		explain.c	EXPLAIN
  *		analyze.c	ANALYZE
  *		upper.c		planning aggregates from headers (upper.h)
@@ -133,7 +133,7 @@ typedef struct DpScanRows
 	bool **nulls;
 	int *order; /* rows in the order of time, or NULL: as they are */
 	BlockNumber
-		*ordinals;  /* of each row's bucket in the list of places, if that differs; else NULL */
+		*ordinals;  /* of each row's bucket in the list of origins, if that differs; else NULL */
 	int *positions; /* of each row in its bucket */
 	BlockNumber ordinal;
 } DpScanRows;
@@ -211,7 +211,7 @@ typedef struct DpBucketScan
 	int next; /* the next row */
 	int end;  /* one after the last one; before the first one when backward */
 
-	struct DpPlaces *places;
+	struct DpBucketOrigins *origins;
 
 	DpBucketCounters *counters; /* in shared memory for parallel scans */
 	DpBucketCounters own;
@@ -293,8 +293,9 @@ dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direc
 	return result;
 }
 
-/* The places of rows that a scan gave ctids to, by query and relation */
-extern struct DpPlaces *dp_places_of(EState *estate, Oid relid, bool create);
-extern BlockNumber dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid);
+/* The origins of rows that a scan gave ctids to, by query and relation */
+extern struct DpBucketOrigins *dp_bucket_origins_of(EState *estate, Oid relid, bool create);
+extern BlockNumber
+dp_bucket_origin_add(struct DpBucketOrigins *origins, bool packed, const ItemPointerData *tid);
 
 #endif /* DP_PATTERNS_BUCKET_SCAN_H */

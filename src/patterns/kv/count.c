@@ -60,7 +60,7 @@ static int block_size = 2048;
 #define SCORES_BOUND 2
 
 /* The node of a level to which a position belongs */
-typedef struct Place
+typedef struct CountNode
 {
 	TupleTableSlot *row; /* one of its shards */
 	bool found;
@@ -69,7 +69,7 @@ typedef struct Place
 	Datum member;
 	int rows;     /* shards that were read */
 	int64 amount; /* of the shard that was added to */
-} Place;
+} CountNode;
 
 /* A node with the sum of its shards */
 typedef struct KvBlock
@@ -89,10 +89,10 @@ static struct
 	uint32 key;
 } urgent;
 
-static void place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member);
-static void place_add(DpKvCall *call, Place *place, int level, int delta);
-static bool shard_add(DpKvCall *call, Place *place, int delta);
-static void place_end(Place *place);
+static void node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member);
+static void node_add(DpKvCall *call, CountNode *node, int level, int delta);
+static bool shard_add(DpKvCall *call, CountNode *node, int delta);
+static void node_end(CountNode *node);
 static void
 insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 shard, int64 amount);
 static KvBlock node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score,
@@ -170,15 +170,15 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 
 	for (level = 1;; level++)
 	{
-		Place from = { .found = false };
-		Place to = { .found = false };
+		CountNode from = { .found = false };
+		CountNode to = { .found = false };
 		bool last;
 
 		CHECK_FOR_INTERRUPTS();
 		if (from_score != 0)
-			place_find(call, &from, level, from_score, member);
+			node_find(call, &from, level, from_score, member);
 		if (to_score != 0 && (from_score == 0 || from.found))
-			place_find(call, &to, level, to_score, member);
+			node_find(call, &to, level, to_score, member);
 		last = !from.above && !to.above;
 		if (from.found && to.found && same_bytes(from.score, to.score) &&
 			same_bytes(from.member, to.member))
@@ -186,9 +186,9 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 		else
 		{
 			if (from.found)
-				place_add(call, &from, level, -1);
+				node_add(call, &from, level, -1);
 			if (to.found)
-				place_add(call, &to, level, 1);
+				node_add(call, &to, level, 1);
 			if (level == 1)
 			{
 				large = to.found && (to.amount > BLOCK_MAX || to.rows > SHARDS_MAX);
@@ -199,8 +199,8 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 			else
 				large = large || (to.found && to.rows > SHARDS_MAX);
 		}
-		place_end(&from);
-		place_end(&to);
+		node_end(&from);
+		node_end(&to);
 		r->table.row = row;
 		if (last)
 			break;
@@ -231,7 +231,7 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
  * scan.)
  */
 static void
-place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
+node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	DpKvScan scan;
@@ -247,17 +247,17 @@ place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
 													  !same_bytes(now.member, seen.member))))
 			dp_kv_lost();
 	}
-	place->row = table_slot_create(r->table.rel, NULL);
-	r->table.row = place->row;
+	node->row = table_slot_create(r->table.rel, NULL);
+	r->table.row = node->row;
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
 	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
-	place->found = dp_kv_scan_next(&scan, BackwardScanDirection);
-	if (place->found)
+	node->found = dp_kv_scan_next(&scan, BackwardScanDirection);
+	if (node->found)
 	{
-		place->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
-		place->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
-		place->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
+		node->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
+		node->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
+		node->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
 	}
 	else
 		ereport(ERROR,
@@ -269,62 +269,61 @@ place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
 
 /* Adds to the shard that was found, to another unlocked one, or to a new one. */
 static void
-place_add(DpKvCall *call, Place *place, int level, int delta)
+node_add(DpKvCall *call, CountNode *node, int level, int delta)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	bool done = false;
 	SnapshotData dirty;
 	DpKvScan scan;
 
-	r->table.row = place->row;
+	r->table.row = node->row;
 	if (!IsolationUsesXactSnapshot())
 	{
-		if (shard_add(call, place, delta))
+		if (shard_add(call, node, delta))
 			return;
 		InitDirtySnapshot(dirty);
 		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, place->score,
-						 place->member);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, place->score,
-						 place->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, node->score,
+						 node->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, node->score, node->member);
 		while (!done && dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
-			place->rows++;
+			node->rows++;
 
 			/* another transaction is writing it or has just inserted it */
 			if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax))
-				done = shard_add(call, place, delta);
+				done = shard_add(call, node, delta);
 		}
 		dp_kv_scan_end(&scan);
 		if (done)
 			return;
 	}
-	place->amount = delta;
-	insert_count(call, level, place->score, place->member,
+	node->amount = delta;
+	insert_count(call, level, node->score, node->member,
 				 -1 - (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1), delta);
 }
 
-/* Adds to the shard in place->row unless it is locked or has changed since it was read. */
+/* Adds to the shard in node->row unless it is locked or has changed since it was read. */
 static bool
-shard_add(DpKvCall *call, Place *place, int delta)
+shard_add(DpKvCall *call, CountNode *node, int delta)
 {
-	place->amount =
+	node->amount =
 		DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
-	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false,
+	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(node->amount), false,
 						false);
 }
 
 static void
-place_end(Place *place)
+node_end(CountNode *node)
 {
-	if (place->row == NULL)
+	if (node->row == NULL)
 		return;
-	ExecDropSingleTupleTableSlot(place->row);
-	if (place->found)
+	ExecDropSingleTupleTableSlot(node->row);
+	if (node->found)
 	{
-		pfree(DatumGetPointer(place->score));
-		pfree(DatumGetPointer(place->member));
+		pfree(DatumGetPointer(node->score));
+		pfree(DatumGetPointer(node->member));
 	}
 }
 

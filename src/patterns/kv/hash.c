@@ -21,7 +21,7 @@ typedef struct Pair
 {
 	Datum field;
 	Datum value;
-	int place;
+	int position;
 } Pair;
 
 static int
@@ -31,7 +31,7 @@ pair_order(const void *a, const void *b)
 	const Pair *right = b;
 	int cmp = dp_kv_text_compare(left->field, right->field);
 
-	return cmp != 0 ? cmp : left->place - right->place;
+	return cmp != 0 ? cmp : left->position - right->position;
 }
 
 /* Sets a field. Returns whether it is new. */
@@ -98,7 +98,7 @@ dp_kv_hset(PG_FUNCTION_ARGS)
 							errhint("Remove a field with kv_hdel().")));
 		pairs[i].field = dp_kv_field(given[2 * i], types[2 * i]);
 		pairs[i].value = PointerGetDatum(dp_datum_to_value(given[2 * i + 1], types[2 * i + 1]));
-		pairs[i].place = i;
+		pairs[i].position = i;
 	}
 	if (n > 1)
 		qsort(pairs, n, sizeof(Pair), pair_order);

@@ -31,7 +31,7 @@ typedef struct Scored
 {
 	struct varlena *member;
 	struct varlena *score;
-	int place;
+	int position;
 } Scored;
 
 static int flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used);
@@ -43,8 +43,8 @@ static struct varlena *score_of_double(double d);
 static struct varlena *score_sum(const DpValue *a, const DpValue *b);
 static Datum pop(FunctionCallInfo fcinfo, ScanDirection direction);
 static Datum store(FunctionCallInfo fcinfo, bool all);
-static void store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored **list,
-					   int64 *n, int64 *room);
+static void store_read(DpKvCall *call, Datum key, struct varlena *weight, int position,
+					   Scored **list, int64 *n, int64 *room);
 static struct varlena *weighted(const DpValue *score, const DpValue *weight);
 static struct varlena *aggregated(const DpValue *a, const DpValue *b, char how);
 
@@ -564,7 +564,7 @@ store(FunctionCallInfo fcinfo, bool all)
 
 /* Adds the members of a key to the list. */
 static void
-store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n,
+store_read(DpKvCall *call, Datum key, struct varlena *weight, int position, Scored **list, int64 *n,
 		   int64 *room)
 {
 	/* reads keys that are not written with the transaction's snapshot */
@@ -597,7 +597,7 @@ store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored 
 			*list = repalloc_huge(*list, sizeof(Scored) * *room);
 		}
 		one = &(*list)[(*n)++];
-		one->place = place;
+		one->position = position;
 		one->member =
 			PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r,
 											   KV_SCORES_MEMBER)); /* sets has this column too */
@@ -682,7 +682,7 @@ scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs)
 							errmsg("scores and members must not be null")));
 		(*pairs)[i].score = dp_kv_score(given[at], types[at], NULL);
 		(*pairs)[i].member = dp_kv_member(given[at + 1], types[at + 1]);
-		(*pairs)[i].place = i;
+		(*pairs)[i].position = i;
 	}
 	if (n > 1)
 		qsort(*pairs, n, sizeof(Scored), scored_order);
@@ -698,7 +698,7 @@ scored_order(const void *a, const void *b)
 	DpValue r = dp_value_of_varlena(right->member);
 	int cmp = dp_value_compare(&l, &r);
 
-	return cmp != 0 ? cmp : left->place - right->place;
+	return cmp != 0 ? cmp : left->position - right->position;
 }
 
 /* Reads the words before the first score. */

@@ -36,7 +36,7 @@ typedef struct FieldCache
 /* Argument for finding an item by its path */
 typedef struct ItemSearch
 {
-	char *place;         /* NULL: the only one */
+	char *location;      /* NULL: the only one */
 	StringInfoData text; /* of the found item */
 	DpValue item;
 	int found;
@@ -44,12 +44,13 @@ typedef struct ItemSearch
 
 static void put_error(const char *variant, const char *part, const char *path, const char *rule,
 					  const char *expected, const char *found, void *arg);
-static bool put_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+static bool put_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg);
 static FieldCache *field_cache(FunctionCallInfo fcinfo);
 static bool within_range(const DpValue *value);
 static void reach(DpBuilder *b, const DpPath *path, int step, const DpValue *value, int *n);
 static bool meets_array(const DpPath *path, const DpValue *value);
-static bool search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+static bool
+search_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg);
 static struct varlena *changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo);
 static void check_change(Oid function);
 
@@ -113,8 +114,8 @@ dp_polymorphic_valid(PG_FUNCTION_ARGS)
 }
 
 /*
- * _polymorphic_elements(doc, by) -> (place, doc): the items of a document; by is the path of the
- * field with their kind
+ * _polymorphic_elements(doc, by) -> (item_path, doc): the items of a document; by is the path of
+ * the field with their kind
  */
 DP_FUNCTION(dp_polymorphic_elements);
 Datum
@@ -132,7 +133,7 @@ dp_polymorphic_elements(PG_FUNCTION_ARGS)
 
 /* Puts a row into the result. */
 static bool
-put_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
+put_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg)
 {
 	ReturnSetInfo *result = arg;
 	Datum values[2];
@@ -142,7 +143,7 @@ put_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 	if (!is_item)
 		return true;
 	initStringInfo(&text);
-	dp_poly_place_text(&text, place);
+	dp_poly_location_text(&text, location);
 	values[0] = CStringGetTextDatum(text.data);
 	values[1] = PointerGetDatum(dp_document_to_varlena(item->data, item->len));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -338,7 +339,7 @@ dp_polymorphic_path_list(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- another variant */
 
 /*
- * polymorphic_retype(rel, key, variant, change_update, change, place, name) -> boolean: changes
+ * polymorphic_retype(rel, key, variant, change_update, change, item_path, name) -> boolean: changes
  * the variant of an item, with the current user's privileges
  */
 DP_FUNCTION(dp_polymorphic_retype);
@@ -383,7 +384,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 				 errmsg("table %s has no variant \"%s\"", dp_relation_name(decl->target), variant),
 				 errhint("Declare it with polymorphic_variant().")));
 	if (!PG_ARGISNULL(5))
-		search.place = text_to_cstring(PG_GETARG_TEXT_PP(5));
+		search.location = text_to_cstring(PG_GETARG_TEXT_PP(5));
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 
 	SPI_connect();
@@ -398,12 +399,14 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	if (search.found != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 search.place != NULL
+				 search.location != NULL
 					 ? errmsg("the document has no sub-document at \"%s\" that has a variant",
-							  search.place)
+							  search.location)
 					 : errmsg("the document has %d sub-documents that have a variant",
 							  search.found),
-				 search.place != NULL ? 0 : errhint("Specify one with the argument \"place\".")));
+				 search.location != NULL
+					 ? 0
+					 : errhint("Specify one with the argument \"item_path\".")));
 	item = changed_item(decl, dp_document_to_varlena(search.item.data, search.item.len), fcinfo);
 	item = dp_document_set(DP_DOC_DATA(item), DP_DOC_SIZE(item), p->field, &v->value);
 	if (p->parent != NULL)
@@ -423,7 +426,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 
 /* Keeps the item with a path, or counts all. */
 static bool
-search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
+search_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg)
 {
 	ItemSearch *search = arg;
 	StringInfoData text;
@@ -431,8 +434,8 @@ search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *a
 	if (!is_item)
 		return true;
 	initStringInfo(&text);
-	dp_poly_place_text(&text, place);
-	if (search->place != NULL && strcmp(search->place, text.data) != 0)
+	dp_poly_location_text(&text, location);
+	if (search->location != NULL && strcmp(search->location, text.data) != 0)
 		return true;
 	search->found++;
 	search->item = *item;

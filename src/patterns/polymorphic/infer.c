@@ -76,7 +76,7 @@ typedef struct Inference
 } Inference;
 
 static Inference *inference_begin(FunctionCallInfo fcinfo, MemoryContext context);
-static bool see_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+static bool see_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg);
 static Kind *kind_of(Inference *inference, bool known, const DpValue *value);
 static void
 see_object(Inference *inference, Shape *shape, const DpValue *object, const DpPath *except);
@@ -146,7 +146,7 @@ inference_begin(FunctionCallInfo fcinfo, MemoryContext context)
 
 /* An item of a document. */
 static bool
-see_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
+see_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg)
 {
 	Inference *inference = arg;
 	DpValue value;

@@ -44,7 +44,7 @@ typedef struct ItemWalk
 	/* of the item */
 	const char *variant;
 	const char *part;
-	const DpPolyPlace *place;
+	const DpPolyLocation *location;
 } ItemWalk;
 
 /* The first few things that are wrong */
@@ -61,12 +61,13 @@ static void read_variants(DpPoly *p);
 static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec,
 						DpSchema **schema);
 static bool each_item(const DpPath *parent, int step, const DpValue *value,
-					  const DpPolyPlace *place, DpPolyVisit visit, void *arg);
-static bool visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+					  const DpPolyLocation *location, DpPolyVisit visit, void *arg);
+static bool
+visit_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg);
 static bool check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
-						const DpPolyPlace *place);
+						const DpPolyLocation *location);
 static const DpPolyNames *find_name(const DpPolyNames *names, const char *name, uint32 len);
-static bool report_error(ItemWalk *walk, const char *part, const DpPolyPlace *place,
+static bool report_error(ItemWalk *walk, const char *part, const DpPolyLocation *location,
 						 const char *rule, const char *expected, const char *found);
 static void report_schema(const char *path, const char *rule, const char *expected,
 						  const char *found, void *arg);
@@ -337,7 +338,7 @@ dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *
  * of arrays in arrays; a number in the path is a position in an array.
  */
 static bool
-each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlace *place,
+each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyLocation *location,
 		  DpPolyVisit visit, void *arg)
 {
 	DpValue next;
@@ -350,7 +351,8 @@ each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlac
 
 		if (step < parent->nsteps && parent->steps[step].is_index)
 		{
-			DpPolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
+			DpPolyLocation here = { location, parent->steps[step].name, parent->steps[step].namelen,
+									0 };
 
 			if (!dp_array_element(value->data, value->len, parent->steps[step].index, &next))
 				return true;
@@ -359,7 +361,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlac
 		dp_iter_init_value(&iter, value);
 		for (index = 0; dp_iter_next_value(&iter, &next); index++)
 		{
-			DpPolyPlace here = { place, NULL, 0, index };
+			DpPolyLocation here = { location, NULL, 0, index };
 
 			if (next.type == DP_TYPE_DOCUMENT)
 			{
@@ -374,13 +376,14 @@ each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlac
 	if (value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED)
 		return true;
 	if (value->type != DP_TYPE_DOCUMENT)
-		return visit(value, false, place, arg);
+		return visit(value, false, location, arg);
 	if (step == parent->nsteps)
-		return visit(value, true, place, arg);
+		return visit(value, true, location, arg);
 	if (dp_field_find(value->data, value->len, parent->steps[step].name,
 					  parent->steps[step].namelen, &next))
 	{
-		DpPolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
+		DpPolyLocation here = { location, parent->steps[step].name, parent->steps[step].namelen,
+								0 };
 
 		return each_item(parent, step + 1, &next, &here, visit, arg);
 	}
@@ -388,23 +391,23 @@ each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlac
 }
 
 void
-dp_poly_place_text(StringInfo out, const DpPolyPlace *place)
+dp_poly_location_text(StringInfo out, const DpPolyLocation *location)
 {
 	const char *name;
 	DpPath *path;
 
-	if (place == NULL)
+	if (location == NULL)
 		return;
-	dp_poly_place_text(out, place->up);
+	dp_poly_location_text(out, location->up);
 	if (out->len > 0)
 		appendStringInfoChar(out, '.');
-	if (place->name == NULL)
+	if (location->name == NULL)
 	{
-		appendStringInfo(out, "%u", place->index);
+		appendStringInfo(out, "%u", location->index);
 		return;
 	}
-	name = place->name;
-	path = dp_path_of_name(name, place->namelen);
+	name = location->name;
+	path = dp_path_of_name(name, location->namelen);
 	dp_path_to_text(out, path);
 	pfree(path);
 }
@@ -427,7 +430,7 @@ dp_poly_errors(DpPoly *p, const DpValue *doc, DpPolyReport report, void *arg)
 
 /* Validates one item. Returns false if it is invalid and the caller needs no more errors. */
 static bool
-visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
+visit_item(const DpValue *item, bool is_item, const DpPolyLocation *location, void *arg)
 {
 	ItemWalk *walk = arg;
 	DpPoly *p = walk->p;
@@ -437,12 +440,12 @@ visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *ar
 	bool ok = true;
 
 	walk->variant = NULL;
-	walk->place = place;
+	walk->location = location;
 	if (!is_item)
 	{
 		if (p->accept)
 			return true;
-		return report_error(walk, "by", place, "bsonType", "object", dp_type_name(item->type));
+		return report_error(walk, "by", location, "bsonType", "object", dp_type_name(item->type));
 	}
 	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name,
 							 p->field->steps[0].namelen, &kind);
@@ -450,7 +453,7 @@ visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *ar
 		v = poly_variant(p, &kind);
 	if (v == NULL && !p->accept)
 	{
-		DpPolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
+		DpPolyLocation here = { location, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
 
 		ok = report_error(walk, "by", &here, "variant", "a declared variant",
 						  walk->report == NULL ? NULL
@@ -490,14 +493,14 @@ visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *ar
 		}
 	}
 	if (v->foreign != NULL)
-		return check_names(walk, v->foreign, item, place);
+		return check_names(walk, v->foreign, item, location);
 	return true;
 }
 
 /* Fields that belong to other variants. */
 static bool
 check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
-			const DpPolyPlace *place)
+			const DpPolyLocation *location)
 {
 	DpIter iter;
 	DpElement field;
@@ -507,7 +510,7 @@ check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
 	while (dp_iter_next(&iter, &field))
 	{
 		const DpPolyNames *below;
-		DpPolyPlace here = { place, field.name, field.namelen, 0 };
+		DpPolyLocation here = { location, field.name, field.namelen, 0 };
 
 		if ((names->filter & dp_poly_name_bit(field.name, field.namelen)) == 0)
 			continue;
@@ -534,7 +537,7 @@ check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
 			dp_iter_init_value(&elements, &field.value);
 			for (index = 0; dp_iter_next_value(&elements, &element); index++)
 			{
-				DpPolyPlace there = { &here, NULL, 0, index };
+				DpPolyLocation there = { &here, NULL, 0, index };
 
 				if (element.type == DP_TYPE_DOCUMENT && !check_names(walk, below, &element, &there))
 					return false;
@@ -561,7 +564,7 @@ find_name(const DpPolyNames *names, const char *name, uint32 len)
 
 /* Reports an error at a path. Returns whether to continue. */
 static bool
-report_error(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
+report_error(ItemWalk *walk, const char *part, const DpPolyLocation *location, const char *rule,
 			 const char *expected, const char *found)
 {
 	StringInfoData path;
@@ -569,7 +572,7 @@ report_error(ItemWalk *walk, const char *part, const DpPolyPlace *place, const c
 	if (walk->report == NULL)
 		return false;
 	initStringInfo(&path);
-	dp_poly_place_text(&path, place);
+	dp_poly_location_text(&path, location);
 	walk->report(walk->variant, part, path.data, rule, expected, found, walk->arg);
 	return true;
 }
@@ -583,7 +586,7 @@ report_schema(const char *path, const char *rule, const char *expected, const ch
 	StringInfoData full;
 
 	initStringInfo(&full);
-	dp_poly_place_text(&full, walk->place);
+	dp_poly_location_text(&full, walk->location);
 	if (full.len > 0 && path[0] != '\0')
 		appendStringInfoChar(&full, '.');
 	appendStringInfoString(&full, path);

@@ -85,22 +85,23 @@ typedef struct DpPoly
 extern DpPoly *dp_poly(DpDecl *decl);
 
 /* The path of an item in its document, from the last step up */
-typedef struct DpPolyPlace
+typedef struct DpPolyLocation
 {
-	const struct DpPolyPlace *up;
+	const struct DpPolyLocation *up;
 	const char *name; /* NULL: an element */
 	uint32 namelen;
 	uint32 index;
-} DpPolyPlace;
+} DpPolyLocation;
 
 /* Appends it as paths are written; nothing for the document itself. */
-extern void dp_poly_place_text(StringInfo out, const DpPolyPlace *place);
+extern void dp_poly_location_text(StringInfo out, const DpPolyLocation *location);
 
 /*
  * Calls visit for each item. is_item is false for a value that should be a sub-document but is not
  * (null and absent ones are skipped). visit returns false to stop, and so does the walk.
  */
-typedef bool (*DpPolyVisit)(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+typedef bool (*DpPolyVisit)(const DpValue *item, bool is_item, const DpPolyLocation *location,
+							void *arg);
 extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *arg);
 
 /* Whether a document may be stored. */

@@ -54,7 +54,7 @@ dp_query_table_verify(PG_FUNCTION_ARGS)
 	DpQueryTable *q = query_table_argument(fcinfo);
 	int i;
 
-	for (i = 0; q->limit > 0 && i < q->nplace; i++)
+	for (i = 0; q->limit > 0 && i < q->nprimary; i++)
 	{
 		if (q->columns[i].path == NULL)
 			ereport(
@@ -281,7 +281,7 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("the query table must not be null")));
 	q = query_table_of(PG_GETARG_OID(0));
-	if (n < q->npartition || n > q->nplace)
+	if (n < q->npartition || n > q->nprimary)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -322,7 +322,7 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 			argtypes[i] = q->columns[i].type;
 		}
 		appendStringInfoString(&sql, " ORDER BY ");
-		for (i = q->npartition; i < q->nplace; i++)
+		for (i = q->npartition; i < q->nprimary; i++)
 		{
 			descending = q->columns[i].descending;
 			appendStringInfo(&sql, "t.%s%s, ",

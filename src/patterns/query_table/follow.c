@@ -55,7 +55,7 @@ typedef struct Follow
 	MemoryContext outer;   /* of the writer */
 	MemoryContext context; /* of rows; current while one is looked at */
 	Rows removed;          /* rows to delete */
-	Rows kept;             /* rows to update in place */
+	Rows kept;             /* rows to update */
 	Rows added;            /* rows to insert */
 } Follow;
 
@@ -303,7 +303,7 @@ follow_write(Follow *f)
 	if (f->added.n > 1)
 		qsort_arg(f->added.images, f->added.n, sizeof(DpQueryImage), dp_query_compare, q);
 
-	/* places of rows that were written more than once, or that have exchanged their keys */
+	/* primary keys of rows that were written more than once, or that have exchanged their keys */
 	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->removed, &f->added) ||
 		rows_meet(q, &f->removed, &f->kept) || rows_meet(q, &f->kept, &f->added))
 	{
@@ -554,7 +554,7 @@ rows_process(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys,
 	MemoryContextDelete(context);
 }
 
-/* Puts rows in the order of their places, each once.  Returns how many there are. */
+/* Puts rows in the order of their primary keys, each once.  Returns how many there are. */
 static int
 rows_sort(DpQueryTable *q, Rows *rows)
 {

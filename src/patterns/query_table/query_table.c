@@ -64,8 +64,8 @@ dp_query_table(DpDecl *decl)
 	q->table = link_id != NULL ? dp_link_side(link_id, q->source) : InvalidOid;
 	dp_options_read(decl, q);
 	q->npartition = dp_document_count(q->partition.data, q->partition.len);
-	q->nplace = q->npartition + dp_document_count(q->clustering.data, q->clustering.len);
-	n = q->nplace + dp_document_count(q->fields.data, q->fields.len);
+	q->nprimary = q->npartition + dp_document_count(q->clustering.data, q->clustering.len);
+	n = q->nprimary + dp_document_count(q->fields.data, q->fields.len);
 	q->columns = palloc0(sizeof(DpQueryColumn) * n);
 	n = 0;
 	dp_iter_init_value(&iter, &q->partition);
@@ -73,7 +73,7 @@ dp_query_table(DpDecl *decl)
 		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
 
 	/* a user may create a trigger with any argument */
-	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
+	if (n == 0 || n != q->npartition || q->nprimary + decl->nkeys > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("invalid declaration of query table \"%s\"", decl->name)));
 	dp_iter_init_value(&iter, &q->clustering);
@@ -97,7 +97,7 @@ dp_query_table(DpDecl *decl)
 	q->ncolumns = n;
 	for (i = 0; i < n; i++)
 		column_define(q, &q->columns[i], &q->fields, &q->types);
-	for (i = 0; i < q->nplace; i++)
+	for (i = 0; i < q->nprimary; i++)
 		column_compare(&q->columns[i]);
 
 	q->nkeys = decl->nkeys;
@@ -263,7 +263,7 @@ dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryIm
 		Datum *value = &image->values[column->attnum - 1];
 		bool *isnull = &image->nulls[column->attnum - 1];
 
-		if (!column_value(q, column, doc, value, isnull) && i < q->nplace)
+		if (!column_value(q, column, doc, value, isnull) && i < q->nprimary)
 			return false;
 	}
 	for (i = 0; i < q->nkeys; i++)
@@ -345,15 +345,15 @@ value_error(void *arg)
 }
 
 void
-dp_query_place(const DpQueryTable *q, const DpQueryImage *image, Datum *place)
+dp_query_key(const DpQueryTable *q, const DpQueryImage *image, Datum *key)
 {
 	int n = 0;
 	int i;
 
-	for (i = 0; i < q->nplace; i++)
-		place[n++] = image->values[q->columns[i].attnum - 1];
+	for (i = 0; i < q->nprimary; i++)
+		key[n++] = image->values[q->columns[i].attnum - 1];
 	for (i = 0; !q->is_unique && i < q->nkeys; i++)
-		place[n++] = image->values[q->keys[i].attnum - 1];
+		key[n++] = image->values[q->keys[i].attnum - 1];
 }
 
 int
@@ -366,9 +366,9 @@ dp_query_compare(const void *a, const void *b, void *arg)
 
 	if (left->abbreviated != right->abbreviated)
 		return left->abbreviated < right->abbreviated ? -1 : 1;
-	for (i = 0; i < q->nplace + q->nkeys; i++)
+	for (i = 0; i < q->nprimary + q->nkeys; i++)
 	{
-		DpQueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		DpQueryColumn *column = i < q->nprimary ? &q->columns[i] : &q->keys[i - q->nprimary];
 		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
 												  left->values[column->attnum - 1],
 												  right->values[column->attnum - 1]));

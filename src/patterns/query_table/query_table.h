@@ -44,7 +44,7 @@ typedef struct DpQueryColumn
 	int16 len;
 	bool descending;   /* of the clustering */
 	AttrNumber attnum; /* in the table */
-	Oid collation;     /* of places: */
+	Oid collation;     /* of primary keys: */
 	FmgrInfo cmp;
 } DpQueryColumn;
 
@@ -54,7 +54,7 @@ typedef struct DpQueryTable
 	Oid source;
 	Oid table; /* InvalidOid: it is missing */
 	int npartition;
-	int nplace; /* partition and clustering */
+	int nprimary; /* partition and clustering */
 	int ncolumns;
 	DpQueryColumn *columns;
 	int nkeys;           /* of the source's primary key */
@@ -64,7 +64,7 @@ typedef struct DpQueryTable
 	DpValue partition, clustering, fields, types; /* as declared */
 	Oid bson_value;
 	int natts;        /* of the table, dropped columns included */
-	DpLookup *lookup; /* of places */
+	DpLookup *lookup; /* of primary keys */
 	DpLookup *source_lookup;
 	DpDerivation *group; /* for locks of partitions */
 
@@ -99,7 +99,7 @@ extern bool
 dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryImage *image);
 
 /* Copies the primary key of an image into an array of INDEX_MAX_KEYS. */
-extern void dp_query_place(const DpQueryTable *q, const DpQueryImage *image, Datum *place);
+extern void dp_query_key(const DpQueryTable *q, const DpQueryImage *image, Datum *key);
 
 /*
  * Compares the primary keys of two images; for qsort_arg() of DpQueryImage. The second prepares an

@@ -69,11 +69,11 @@ is_guard(const Trigger *trigger)
 static bool
 query_find(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
-	Datum place[INDEX_MAX_KEYS];
+	Datum key[INDEX_MAX_KEYS];
 	int i;
 
-	dp_query_place(q, image, place);
-	if (!dp_writer_find(w, q->lookup, place))
+	dp_query_key(q, image, key);
+	if (!dp_writer_find(w, q->lookup, key))
 		return false;
 	for (i = 0; q->is_unique && i < q->nkeys; i++)
 	{
@@ -348,7 +348,7 @@ last_plan(DpQueryTable *q)
 		appendStringInfo(&sql, "$%d", i + 1);
 	}
 	appendStringInfoString(&sql, " ORDER BY ");
-	for (i = q->npartition; i < q->nplace; i++)
+	for (i = q->npartition; i < q->nprimary; i++)
 	{
 		descending = q->columns[i].descending;
 		appendStringInfo(&sql, "s.%s%s, ",
@@ -370,14 +370,14 @@ clustering_compare(DpQueryTable *q, const DpQueryImage *a, const DpQueryImage *b
 	bool descending = false;
 	int i;
 
-	for (i = q->npartition; i < q->nplace + q->nkeys; i++)
+	for (i = q->npartition; i < q->nprimary + q->nkeys; i++)
 	{
-		DpQueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		DpQueryColumn *column = i < q->nprimary ? &q->columns[i] : &q->keys[i - q->nprimary];
 		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
 												  a->values[column->attnum - 1],
 												  b->values[column->attnum - 1]));
 
-		if (i < q->nplace)
+		if (i < q->nprimary)
 			descending = column->descending;
 		if (cmp != 0)
 			return descending ? -cmp : cmp;
@@ -534,7 +534,7 @@ partition_plan(DpQueryTable *q, bool top)
 	appendStringInfoString(&sql, " FROM ");
 	dp_sql_table(&sql, top ? q->source : q->table);
 	appendStringInfoString(&sql, " AS s WHERE true");
-	for (i = 0; i < (top ? q->nplace : q->npartition); i++)
+	for (i = 0; i < (top ? q->nprimary : q->npartition); i++)
 	{
 		const DpQueryColumn *column = &q->columns[i];
 
@@ -568,7 +568,7 @@ partition_plan(DpQueryTable *q, bool top)
 	if (top)
 	{
 		appendStringInfoString(&sql, " ORDER BY ");
-		for (i = q->npartition; i < q->nplace; i++)
+		for (i = q->npartition; i < q->nprimary; i++)
 		{
 			column_sql(&sql, q, &q->columns[i]);
 			descending = q->columns[i].descending;

@@ -305,7 +305,7 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 static void
 refresh_lock(const DpRefPart *parts, int nparts)
 {
-	uint64 *places;
+	uint64 *hashes;
 	int all = 0;
 	int n = 0;
 	int i;
@@ -313,14 +313,14 @@ refresh_lock(const DpRefPart *parts, int nparts)
 
 	for (i = 0; i < nparts; i++)
 		all += parts[i].set->n;
-	places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * Max(all, 1));
+	hashes = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * Max(all, 1));
 	for (i = 0; i < nparts; i++)
 	{
 		for (k = 0; k < parts[i].set->n; k++)
-			places[n++] = dp_ref_absent_place(parts[i].ref, &parts[i].set->ids[k]->id);
+			hashes[n++] = dp_ref_absent_hash(parts[i].ref, &parts[i].set->ids[k]->id);
 	}
-	dp_lock_absent(places, n, ShareUpdateExclusiveLock);
-	pfree(places);
+	dp_lock_absent(hashes, n, ShareUpdateExclusiveLock);
+	pfree(hashes);
 }
 
 /*

@@ -24,7 +24,7 @@ static int wanted_compare(const void *a, const void *b);
 
 /* The lock of a missing source: declaration and id */
 uint64
-dp_ref_absent_place(const DpReference *ref, const DpValue *id)
+dp_ref_absent_hash(const DpReference *ref, const DpValue *id)
 {
 	uint64 declaration = hash_bytes((const unsigned char *) ref->link_id, strlen(ref->link_id));
 
@@ -34,7 +34,7 @@ dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 void
 dp_ref_lock_absent_wanted(Oid target)
 {
-	uint64 *places = NULL;
+	uint64 *hashes = NULL;
 	int n = 0;
 	int cap = 0;
 	ListCell *lc;
@@ -55,13 +55,13 @@ dp_ref_lock_absent_wanted(Oid target)
 			if (n == cap)
 			{
 				cap = cap == 0 ? 8 : cap * 2;
-				places = places == NULL ? palloc(sizeof(uint64) * cap)
-										: repalloc_huge(places, sizeof(uint64) * cap);
+				hashes = hashes == NULL ? palloc(sizeof(uint64) * cap)
+										: repalloc_huge(hashes, sizeof(uint64) * cap);
 			}
-			places[n++] = dp_ref_absent_place(ref, &id->id);
+			hashes[n++] = dp_ref_absent_hash(ref, &id->id);
 		}
 	}
-	dp_lock_absent(places, n, RowExclusiveLock);
+	dp_lock_absent(hashes, n, RowExclusiveLock);
 }
 
 bool

@@ -474,9 +474,9 @@ reference_after(DpReference *ref)
 			 * it was deleted concurrently, and may be inserted again by a transaction that does
 			 * not see our rows
 			 */
-			uint64 place = dp_ref_absent_place(ref, &id->id);
+			uint64 hash = dp_ref_absent_hash(ref, &id->id);
 
-			dp_lock_absent(&place, 1, RowExclusiveLock);
+			dp_lock_absent(&hash, 1, RowExclusiveLock);
 			now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
 		}
 		if (now == NULL)

@@ -216,7 +216,7 @@ extern DpRefIds *dp_ref_collected_beside(DpReference *ref, char **name);
  * it reads, present or not, against other refreshes and inserts: an older state must not be
  * written last. A change of a source does not wait; it is queued again.
  */
-extern uint64 dp_ref_absent_place(const DpReference *ref, const DpValue *id);
+extern uint64 dp_ref_absent_hash(const DpReference *ref, const DpValue *id);
 
 /*
  * Called for a statement on a table that is the source of derivations: references to other tables

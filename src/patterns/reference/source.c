@@ -291,7 +291,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 static void
 lock_appeared(const DpRefPart *parts, int nparts)
 {
-	uint64 *places = NULL;
+	uint64 *hashes = NULL;
 	int n = 0;
 	int all = 0;
 	int i;
@@ -306,12 +306,12 @@ lock_appeared(const DpRefPart *parts, int nparts)
 			if (!parts[k].set->ids[i]->appeared ||
 				(parts[k].ref->missing_error && !parts[k].ref->deferred))
 				continue;
-			if (places == NULL)
-				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
-			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].set->ids[i]->id);
+			if (hashes == NULL)
+				hashes = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
+			hashes[n++] = dp_ref_absent_hash(parts[k].ref, &parts[k].set->ids[i]->id);
 		}
 	}
-	dp_lock_absent(places, n, ShareLock);
+	dp_lock_absent(hashes, n, ShareLock);
 }
 
 /* Returns the set with the present state of its ids for a pass; NULL if nothing is to be done. */
@@ -336,7 +336,7 @@ source_changed(DpReference *ref, DpRefIds *set)
 		CHECK_FOR_INTERRUPTS();
 		if (id->becomes != NULL && extract != NULL)
 		{
-			/* two rows have changed places: references follow the row */
+			/* two rows have exchanged their keys: references follow the row */
 			old = MemoryContextSwitchTo(pass->context);
 			moved = dp_ref_read(ref, id->becomes, DP_REF_READ);
 			MemoryContextSwitchTo(old);

@@ -425,19 +425,19 @@ statement_end(Oid relid)
 	SPI_connect();
 	if (rows != NIL)
 	{
-		uint64 *places = palloc(sizeof(uint64) * list_length(rows));
-		int nplaces = 0;
+		uint64 *hashes = palloc(sizeof(uint64) * list_length(rows));
+		int nhashes = 0;
 
 		/* waits for references to missing rows and blocks further ones */
 		foreach(lc, rows)
 		{
 			r = note_read(relid, r, lfirst(lc), &edge);
 			if (r != NULL)
-				places[nplaces++] =
+				hashes[nhashes++] =
 					(uint64) hash_bytes((unsigned char *) r->link_id, strlen(r->link_id)) << 32 |
 					dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
 		}
-		dp_lock_absent(places, nplaces, ShareLock);
+		dp_lock_absent(hashes, nhashes, ShareLock);
 		foreach(lc, rows)
 		{
 			DpRelationship *mine = note_read(relid, r, lfirst(lc), &edge);
@@ -578,11 +578,11 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 			 * longer does.
 			 */
 			{
-				uint64 place = (uint64) hash_bytes((unsigned char *) r->link_id, strlen(r->link_id))
-								   << 32 |
-							   dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
+				uint64 hash = (uint64) hash_bytes((unsigned char *) r->link_id, strlen(r->link_id))
+								  << 32 |
+							  dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
 
-				dp_lock_absent(&place, 1, RowExclusiveLock);
+				dp_lock_absent(&hash, 1, RowExclusiveLock);
 			}
 			placed = true;
 			dp_writer_refresh(w);

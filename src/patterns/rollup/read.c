@@ -342,7 +342,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 		DpRollupGroup *g;
 
 		group->recompute = true;
-		dp_rollup_place(r, visit->batch, group);
+		dp_rollup_find_above(r, visit->batch, group);
 		g = group->state;
 		for (i = 0; i < g->nabove; i++)
 			g->above[i]->recompute = true;

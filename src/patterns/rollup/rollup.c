@@ -415,7 +415,7 @@ rollup_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int s
 		DpGroup *group = dp_derive_group(batch, d, &groups[0]);
 		DpRollupGroup *g;
 
-		dp_rollup_place(r, batch, group);
+		dp_rollup_find_above(r, batch, group);
 		g = group->state;
 		if (!group->recompute)
 			add_row(r, group, row, sign);

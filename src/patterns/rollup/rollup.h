@@ -86,7 +86,7 @@ typedef struct DpRollupGroup
 	DpAccumulation *totals; /* totals of changed rows; NULL: none */
 	DpAccumulation *whole;  /* the whole group, computed in the evaluation with that number */
 	uint64 evaluation;
-	bool placed; /* along a tree: above is set */
+	bool found_above; /* along a tree: above is set */
 	int nabove;
 	DpGroup **above; /* groups of the nodes above */
 } DpRollupGroup;
@@ -155,7 +155,7 @@ extern bool dp_rollup_repair_row(DpDecl *decl, const DpKey *key);
 /* tree.c */
 
 /* Returns the groups of the nodes above a node and adds them to the batch. */
-extern void dp_rollup_place(DpRollup *r, DpDeriveBatch *batch, DpGroup *group);
+extern void dp_rollup_find_above(DpRollup *r, DpDeriveBatch *batch, DpGroup *group);
 
 /* Returns the whole of a group that another group needs, along a tree. */
 extern DpAccumulation *dp_rollup_node_whole(DpRollup *r, DpGroup *group);

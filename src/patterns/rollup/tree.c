@@ -249,13 +249,13 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 /* ---------------------------------------------------------------- rows of the source */
 
 void
-dp_rollup_place(DpRollup *r, DpDeriveBatch *batch, DpGroup *group)
+dp_rollup_find_above(DpRollup *r, DpDeriveBatch *batch, DpGroup *group)
 {
 	DpRollupGroup *state = dp_rollup_group(group);
 	List *chain;
 	ListCell *lc;
 
-	if (state->placed)
+	if (state->found_above)
 		return;
 	if (!batch->check)
 		dp_derive_lock_group(r->derivation, DP_ROLLUP_TREE_LOCK, RowExclusiveLock);
@@ -266,7 +266,7 @@ dp_rollup_place(DpRollup *r, DpDeriveBatch *batch, DpGroup *group)
 		MemoryContextAlloc(dp_derive_memory(batch), sizeof(DpGroup *) * Max(list_length(chain), 1));
 	foreach(lc, chain)
 		state->above[state->nabove++] = dp_derive_group(batch, r->derivation, lfirst(lc));
-	state->placed = true;
+	state->found_above = true;
 }
 
 /* ---------------------------------------------------------------- the whole of a node */

@@ -550,12 +550,12 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 {
 	bool own = false; /* doc is a private copy */
 	ErrorContextCallback callback;
-	int32 place[2];
+	int32 versions[2];
 
 	if (from == to)
 		return doc;
 	callback.callback = step_context;
-	callback.arg = place;
+	callback.arg = versions;
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 	while (from != to)
@@ -563,12 +563,12 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 		int next = from < to ? from + 1 : from - 1;
 		const DpVersionMove *move = from < to ? &v->steps[from].up : &v->steps[next].down;
 
-		place[0] = v->versions[from];
-		place[1] = v->versions[next];
+		versions[0] = v->versions[from];
+		versions[1] = v->versions[next];
 		if (move->update == NULL && move->function == NULL)
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 							errmsg("cannot convert documents from version %d to version %d",
-								   place[0], place[1]),
+								   versions[0], versions[1]),
 							errhint("Declare the step down with schema_versioning_step().")));
 		doc = move_apply(move, doc, &own);
 		if (absent && move->leaves_field && v->field->nsteps == 1)
@@ -635,12 +635,12 @@ dp_versions_mark(DpVersions *v, struct varlena *doc, int at)
 		return doc;
 	if (!present && v->field->nsteps == 1)
 		return field_insert(v, doc, &v->written[at]);
-	dp_versions_check_place(v, doc);
+	dp_versions_check_path(v, doc);
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &v->written[at]);
 }
 
 void
-dp_versions_check_place(const DpVersions *v, struct varlena *doc)
+dp_versions_check_path(const DpVersions *v, struct varlena *doc)
 {
 	int step;
 	uint8 type;
@@ -690,16 +690,16 @@ field_insert(const DpVersions *v, struct varlena *doc, const DpValue *value)
 static void
 step_context(void *arg)
 {
-	const int32 *place = arg;
+	const int32 *versions = arg;
 
-	errcontext("step from version %d to version %d of a schema", place[0], place[1]);
+	errcontext("step from version %d to version %d of a schema", versions[0], versions[1]);
 }
 
 /*
  * A document whose version is not in the chain.
  */
 void
-dp_versions_unknown(DpVersions *v, Datum doc, const char *place)
+dp_versions_unknown(DpVersions *v, Datum doc, const char *of_row)
 {
 	int32 version = dp_versions_of(v, doc, NULL);
 	StringInfoData known;
@@ -713,11 +713,11 @@ dp_versions_unknown(DpVersions *v, Datum doc, const char *place)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("field \"%s\" of a document%s does not contain a version", v->field_text,
-						place),
+						of_row),
 				 errdetail("It is of type %s; a version must be a positive integer, or its digits.",
 						   dp_type_name(value.type))));
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("a document%s has the unknown version %d", place, version),
+					errmsg("a document%s has the unknown version %d", of_row, version),
 					errdetail("Field \"%s\"; known versions are %s.", v->field_text, known.data)));
 }
 

@@ -46,14 +46,14 @@ typedef struct Batch
 	char *name;
 	int32 target;
 	struct varlena *filter; /* or NULL */
-	uint64 first;           /* places: block * 65536 + offset */
+	uint64 first;           /* positions: block * 65536 + offset */
 	uint64 last;
 	int64 take;
 	bool wait;
 	int keys; /* columns of the key, in the leaf */
 	AttrNumber *attnums;
 	/* results */
-	uint64 place; /* behind the last row that was looked at */
+	uint64 position; /* behind the last row that was looked at */
 	int64 looked;
 	int64 done;
 	int64 passed_over;
@@ -79,10 +79,10 @@ static bool row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *
 static bool row_is_busy(TupleTableSlot *slot);
 static bool own_trigger(const Trigger *trigger);
 static bool same_id(struct varlena *a, struct varlena *b);
-static void place_set(ItemPointerData *tid, uint64 place);
+static void tid_set(ItemPointerData *tid, uint64 position);
 
 /*
- * _schema_versioning_batch(rel, leaf, name, target, filter, first, last, take, wait) -> (place,
+ * _schema_versioning_batch(rel, leaf, name, target, filter, first, last, take, wait) -> (position,
  * done, passed_over, ended, key, code, message, detail, hint): migrates up to take rows of a
  * table, or of a partition, from one position. If a document cannot be migrated, those before it
  * have been, and the last columns have its key and the error. As the table's owner.
@@ -132,7 +132,7 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 
 		known = b.row != NULL;
 		b.done = 0;
-		b.place = b.first;
+		b.position = b.first;
 		if (known && before > 0 && b.take != PG_INT64_MAX)
 		{
 			/* those before it, which were undone with it */
@@ -144,13 +144,13 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 				error = again;
 				known = b.row != NULL;
 				b.done = 0;
-				b.place = b.first;
+				b.position = b.first;
 			}
 		}
 	}
 
 	memset(nulls + 4, true, 5 * sizeof(bool));
-	values[0] = Int64GetDatum((int64) b.place);
+	values[0] = Int64GetDatum((int64) b.position);
 	values[1] = Int64GetDatum(b.done);
 	values[2] = Int64GetDatum(b.passed_over);
 	values[3] = BoolGetDatum(b.ended && error == NULL);
@@ -270,7 +270,7 @@ batch_run(Batch *b)
 	ItemPointerData last;
 	int to;
 
-	b->place = b->first;
+	b->position = b->first;
 	b->looked = b->done = b->passed_over = 0;
 	b->ended = true;
 	b->row = NULL;
@@ -299,8 +299,8 @@ batch_run(Batch *b)
 	migration.relid = decl->target;
 	migration.name = b->name;
 	migration.depth = dp_trigger_depth();
-	place_set(&first, b->first);
-	place_set(&last, b->last);
+	tid_set(&first, b->first);
+	tid_set(&last, b->last);
 	dp_writer_scan(w, b->leaf, &first, &last);
 	while (dp_writer_scan_next(w))
 	{
@@ -312,7 +312,7 @@ batch_run(Batch *b)
 			b->done++;
 		MemoryContextSwitchTo(outer);
 		MemoryContextReset(row);
-		b->place =
+		b->position =
 			((uint64) ItemPointerGetBlockNumber(&tid) << 16) + ItemPointerGetOffsetNumber(&tid) + 1;
 		b->looked++;
 		if (b->done >= b->take || (b->looked >= LOOKED_AT_MOST && b->take != PG_INT64_MAX))
@@ -425,7 +425,7 @@ same_id(struct varlena *a, struct varlena *b)
 
 /* Returns the position of a row. */
 static void
-place_set(ItemPointerData *tid, uint64 place)
+tid_set(ItemPointerData *tid, uint64 position)
 {
-	ItemPointerSet(tid, (BlockNumber) (place >> 16), (OffsetNumber) (place & 0xFFFF));
+	ItemPointerSet(tid, (BlockNumber) (position >> 16), (OffsetNumber) (position & 0xFFFF));
 }

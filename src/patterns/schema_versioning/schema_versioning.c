@@ -116,7 +116,7 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 			 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text,
 					   s->current)));
 	if (absent && s->versions->field->nsteps > 1)
-		dp_versions_check_place(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
+		dp_versions_check_path(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 	if (at == s->at || !s->upgrade)
 	{
 		if (s->schemas[at] != NULL)

@@ -105,11 +105,11 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 extern struct varlena *dp_versions_mark(DpVersions *v, struct varlena *doc, int at);
 
 /* Raises CHECK_VIOLATION if a document has something in the way of the field with the version. */
-extern void dp_versions_check_place(const DpVersions *v, struct varlena *doc);
+extern void dp_versions_check_path(const DpVersions *v, struct varlena *doc);
 
 /* Raises CHECK_VIOLATION: the document's version is not known, or none. */
 extern void
-dp_versions_unknown(DpVersions *v, Datum doc, const char *place) pg_attribute_noreturn();
+dp_versions_unknown(DpVersions *v, Datum doc, const char *of_row) pg_attribute_noreturn();
 
 /* A declaration's state */
 typedef struct DpSchemaVersioning

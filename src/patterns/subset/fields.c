@@ -75,7 +75,7 @@ static void cold_drop_orphans(DpDecl *decl);
 static bool cold_present(const Cold *c, struct varlena *doc);
 static struct varlena *cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest);
 static struct varlena *cold_join(const Cold *c, struct varlena *doc, struct varlena *cold);
-static bool place_taken(const Cold *c, struct varlena *doc, const DpPath *path);
+static bool path_taken(const Cold *c, struct varlena *doc, const DpPath *path);
 static void cold_prune(Cold *c, struct varlena *doc, const DpKey *key);
 static bool cold_repair_row(Cold *c, const DpKey *key);
 static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
@@ -388,7 +388,7 @@ cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
 		if (dp_document_find(DP_DOC_DATA(cold), DP_DOC_SIZE(cold), c->names[i], strlen(c->names[i]),
 							 &value) &&
 			!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &own) &&
-			!place_taken(c, doc, c->paths[i]))
+			!path_taken(c, doc, c->paths[i]))
 			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &value);
 	}
 	return doc;
@@ -396,7 +396,7 @@ cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
 
 /* Returns whether a value along a path is not a document, so that the path cannot exist. */
 static bool
-place_taken(const Cold *c, struct varlena *doc, const DpPath *path)
+path_taken(const Cold *c, struct varlena *doc, const DpPath *path)
 {
 	DpValue at = dp_value_of_document(doc);
 	int i;
@@ -426,7 +426,7 @@ cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
 	{
 		struct varlena *without;
 
-		if (c->paths[i]->nsteps < 2 || !place_taken(c, doc, c->paths[i]))
+		if (c->paths[i]->nsteps < 2 || !path_taken(c, doc, c->paths[i]))
 			continue;
 		if (cold == NULL)
 			cold = side_read(c, key, true);
@@ -612,7 +612,7 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 		if (had != has || (has && !dp_value_identical(&was, &is)))
 			return NULL;
 		/* without its document, the field would get another path */
-		if (!has && place_taken(c, new_whole, c->paths[i]))
+		if (!has && path_taken(c, new_whole, c->paths[i]))
 			return NULL;
 		if (has && !dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), c->paths[i], &was))
 			result = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), c->paths[i]);

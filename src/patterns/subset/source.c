@@ -51,7 +51,7 @@ typedef struct GroupScan
 /* A member that was found in a partition */
 typedef struct FoundMember
 {
-	DpSubsetPlace place;
+	DpSubsetPosition position;
 	struct varlena *member;
 } FoundMember;
 
@@ -61,7 +61,7 @@ static bool is_column_and_bson(Node *first, Node *second, AttrNumber attnum, str
 static void scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot snapshot,
 					   Datum link);
 static bool scan_next(GroupScan *g, bool row);
-static void scan_place(GroupScan *g, DpSubsetPlace *place);
+static void scan_position(GroupScan *g, DpSubsetPosition *position);
 static void scan_end(GroupScan *g);
 static int found_compare(const void *a, const void *b, void *arg);
 
@@ -281,7 +281,7 @@ dp_subset_is_indexed(DpSubset *s)
 }
 
 int
-dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace *b)
+dp_subset_compare(const DpSubset *s, const DpSubsetPosition *a, const DpSubsetPosition *b)
 {
 	int cmp = memcmp(a->key, b->key, Min(a->len, b->len));
 	int i;
@@ -301,7 +301,7 @@ dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace
 }
 
 bool
-dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place)
+dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPosition *position)
 {
 	struct varlena *value;
 	Snapshot snapshot;
@@ -318,10 +318,10 @@ dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place)
 		scan_begin(&g, s, lfirst(lc), snapshot, PointerGetDatum(value));
 		while (before < s->keep && scan_next(&g, false))
 		{
-			DpSubsetPlace at;
+			DpSubsetPosition at;
 
-			scan_place(&g, &at);
-			if (dp_subset_compare(s, &at, place) >= 0)
+			scan_position(&g, &at);
+			if (dp_subset_compare(s, &at, position) >= 0)
 				break;
 			before++;
 		}
@@ -375,12 +375,13 @@ dp_subset_members(DpSubset *s, const DpValue *link, DpBuilder *b)
 				FoundMember *f = &found[n++];
 				char *key;
 
-				scan_place(&g, &f->place);
-				key = palloc(Max(f->place.len, 1));
-				memcpy(key, f->place.key, f->place.len);
-				f->place.key = key;
+				scan_position(&g, &f->position);
+				key = palloc(Max(f->position.len, 1));
+				memcpy(key, f->position.key, f->position.len);
+				f->position.key = key;
 				for (i = 0; i < s->nkeys; i++)
-					f->place.row[i] = datumCopy(f->place.row[i], s->keys[i].byval, s->keys[i].len);
+					f->position.row[i] =
+						datumCopy(f->position.row[i], s->keys[i].byval, s->keys[i].len);
 				f->member = dp_document_to_varlena(DP_DOC_DATA(member), DP_DOC_SIZE(member));
 			}
 			else
@@ -487,17 +488,17 @@ scan_next(GroupScan *g, bool row)
 
 /* Returns the position of the row; valid until the next one. */
 static void
-scan_place(GroupScan *g, DpSubsetPlace *place)
+scan_position(GroupScan *g, DpSubsetPosition *position)
 {
 	bool isnull;
 	struct varlena *key =
 		PG_DETOAST_DATUM_PACKED(index_getattr(g->scan->xs_itup, 2, g->scan->xs_itupdesc, &isnull));
 	int i;
 
-	place->key = VARDATA_ANY(key);
-	place->len = VARSIZE_ANY_EXHDR(key);
+	position->key = VARDATA_ANY(key);
+	position->len = VARSIZE_ANY_EXHDR(key);
 	for (i = 0; i < g->s->nkeys; i++)
-		place->row[i] = index_getattr(g->scan->xs_itup, i + 3, g->scan->xs_itupdesc, &isnull);
+		position->row[i] = index_getattr(g->scan->xs_itup, i + 3, g->scan->xs_itupdesc, &isnull);
 }
 
 static void
@@ -516,6 +517,6 @@ scan_end(GroupScan *g)
 static int
 found_compare(const void *a, const void *b, void *arg)
 {
-	return dp_subset_compare(arg, &((const FoundMember *) a)->place,
-							 &((const FoundMember *) b)->place);
+	return dp_subset_compare(arg, &((const FoundMember *) a)->position,
+							 &((const FoundMember *) b)->position);
 }

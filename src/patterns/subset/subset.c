@@ -51,11 +51,11 @@
 typedef struct SubsetState
 {
 	bool has_first;
-	DpSubsetPlace first; /* the first position of an inserted or deleted row */
-	int64 delta;         /* rows more */
-	bool alone;          /* the group is locked as by a toucher */
-	bool recount;        /* only the count must be computed again */
-	bool deleted;        /* rows were deleted */
+	DpSubsetPosition first; /* the first position of an inserted or deleted row */
+	int64 delta;            /* rows more */
+	bool alone;             /* the group is locked as by a toucher */
+	bool recount;           /* only the count must be computed again */
+	bool deleted;           /* rows were deleted */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -79,7 +79,7 @@ static bool keeps_held(DpSubset *s, DpGroup *group, struct varlena *doc, const D
 static bool row_link(const DpSubset *s, struct varlena *doc, DpValue *link);
 static bool row_belongs(const DpSubset *s, struct varlena *doc, DpValue *link);
 static void
-row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPlace *place);
+row_position(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPosition *position);
 static struct varlena *set_field(struct varlena *doc, DpPath *path, const DpValue *value);
 static struct varlena *set_count(struct varlena *doc, DpPath *path, int64 n);
 static bool get_count(struct varlena *doc, DpPath *path, int64 *n);
@@ -234,7 +234,7 @@ subset_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int s
 	DpValue link;
 	DpGroup *group;
 	SubsetState *state;
-	DpSubsetPlace place;
+	DpSubsetPosition position;
 	StringInfoData key;
 	MemoryContext old;
 	char *bytes;
@@ -253,16 +253,16 @@ subset_take(DpDerivation *d, DpDeriveBatch *batch, const DpSourceRow *row, int s
 		dp_derive_deleted(group, dp_member_make(s->member, row->doc));
 
 	initStringInfo(&key);
-	row_place(s, row, &key, &place);
-	if (state->has_first && dp_subset_compare(s, &state->first, &place) <= 0)
+	row_position(s, row, &key, &position);
+	if (state->has_first && dp_subset_compare(s, &state->first, &position) <= 0)
 		return;
 	old = MemoryContextSwitchTo(dp_derive_memory(batch));
-	bytes = palloc(Max(place.len, 1));
-	memcpy(bytes, place.key, place.len);
+	bytes = palloc(Max(position.len, 1));
+	memcpy(bytes, position.key, position.len);
 	state->first.key = bytes;
-	state->first.len = place.len;
+	state->first.len = position.len;
 	for (i = 0; i < s->nkeys; i++)
-		state->first.row[i] = datumCopy(place.row[i], s->keys[i].byval, s->keys[i].len);
+		state->first.row[i] = datumCopy(position.row[i], s->keys[i].byval, s->keys[i].len);
 	state->has_first = true;
 	MemoryContextSwitchTo(old);
 }
@@ -279,8 +279,8 @@ subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 	DpValue was;
 	DpValue is;
 	bool had = row_belongs(s, before->doc, &was);
-	DpSubsetPlace from;
-	DpSubsetPlace to;
+	DpSubsetPosition from;
+	DpSubsetPosition to;
 	StringInfoData from_key;
 	StringInfoData to_key;
 	struct varlena *old_member;
@@ -295,8 +295,8 @@ subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 	dp_subset_source(s);
 	initStringInfo(&from_key);
 	initStringInfo(&to_key);
-	row_place(s, before, &from_key, &from);
-	row_place(s, after, &to_key, &to);
+	row_position(s, before, &from_key, &from);
+	row_position(s, after, &to_key, &to);
 	if (dp_subset_compare(s, &from, &to) != 0)
 		return false;
 	if (equal)
@@ -330,19 +330,19 @@ row_link(const DpSubset *s, struct varlena *doc, DpValue *link)
 
 /* Returns the position of a row. It points into the row and the string. */
 static void
-row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPlace *place)
+row_position(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPosition *position)
 {
 	DpValue value = dp_value_of_document(row->doc);
 	int i;
 
 	dp_sort_key_append(key, s->sort, &value);
-	place->key = key->data;
-	place->len = key->len;
+	position->key = key->data;
+	position->len = key->len;
 	for (i = 0; i < s->nkeys; i++)
 	{
 		bool isnull;
 
-		place->row[i] = slot_getattr(row->slot, s->keys[i].attnum, &isnull);
+		position->row[i] = slot_getattr(row->slot, s->keys[i].attnum, &isnull);
 	}
 }
 

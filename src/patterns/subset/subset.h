@@ -79,12 +79,12 @@ typedef struct DpSubset
 } DpSubset;
 
 /* A position in the order */
-typedef struct DpSubsetPlace
+typedef struct DpSubsetPosition
 {
 	const char *key; /* the sort key's bytes */
 	uint32 len;
 	Datum row[INDEX_MAX_KEYS]; /* the row's primary key */
-} DpSubsetPlace;
+} DpSubsetPosition;
 
 /* source.c */
 
@@ -97,13 +97,14 @@ extern void dp_subset_source(DpSubset *s);
 extern bool dp_subset_is_indexed(DpSubset *s);
 
 /* Compares two positions: negative if the first is before the second. */
-extern int dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace *b);
+extern int
+dp_subset_compare(const DpSubset *s, const DpSubsetPosition *a, const DpSubsetPosition *b);
 
 /*
  * Returns whether a position is among the first keep of a group. Reads the latest committed rows,
  * and those of the transaction.
  */
-extern bool dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place);
+extern bool dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPosition *position);
 
 /* Appends the members of a group to the array that is open in the builder, in their order. */
 extern void dp_subset_members(DpSubset *s, const DpValue *link, DpBuilder *b);

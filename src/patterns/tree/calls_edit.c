@@ -44,7 +44,7 @@ static uint64 execute(DpTree *tree, SPIPlanPtr plan, Datum *values, int expected
 static struct varlena *new_id(const DpValue *id, text *suffix);
 static struct varlena *string_value(const char *s, int len);
 static struct varlena *
-tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
+tree_parent_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
 
 /*
  * tree_move(rel regclass, key "any", parent "any", name text): with parent NULL the node becomes a
@@ -102,7 +102,7 @@ node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
 		parent = dp_tree_read_node(tree, argument)->id;
 		read_end();
 	}
-	value = tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
+	value = tree_parent_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
 	if (tree->truth != DP_TREE_CHILDREN)
 		return write_doc(tree, &node->id, path, value);
 	had_parent = dp_tree_parent(tree, node->doc, &old);
@@ -174,7 +174,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		Datum row[2];
 		bool nulls[2] = { false };
 
-		doc = dp_tree_place(tree, doc, above);
+		doc = dp_tree_move_under(tree, doc, above);
 		if (tree->truth == DP_TREE_CHILDREN)
 		{
 			DpBuilder b;
@@ -255,14 +255,14 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) deleted);
 }
 
-/* ---------------------------------------------------------------- places of nodes */
+/* ---------------------------------------------------------------- positions of nodes */
 
 /*
  * Returns the truth of a node with an id below a parent (NULL: a root), and its path; NULL:
  * nothing to write. Triggers add the ids above the parent.
  */
 static struct varlena *
-tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
+tree_parent_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
 {
 	StringInfoData text;
 	DpBuilder b;
@@ -300,7 +300,7 @@ tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const c
 }
 
 struct varlena *
-dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
+dp_tree_move_under(DpTree *tree, struct varlena *doc, const DpValue *parent)
 {
 	DpValue id = { 0 };
 	const char *text;
@@ -309,7 +309,7 @@ dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
 	struct varlena *result;
 
 	(void) dp_tree_id(tree, doc, &id);
-	value = tree_place_value(tree, parent, &id, &text);
+	value = tree_parent_value(tree, parent, &id, &text);
 	path = dp_path_parse(text, strlen(text));
 	if (value != NULL)
 	{

@@ -8,6 +8,6 @@
 #include "patterns/tree/tree.h"
 
 /* The document with that. */
-extern struct varlena *dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent);
+extern struct varlena *dp_tree_move_under(DpTree *tree, struct varlena *doc, const DpValue *parent);
 
 #endif /* DP_PATTERNS_TREE_CALLS_EDIT_H */

@@ -245,7 +245,7 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
 						errmsg("a nested document has no \"%s\"", tree->id_text)));
 	id = dp_value_of_varlena(dp_value_to_varlena(&id));
-	doc = dp_tree_place(tree, doc, parent);
+	doc = dp_tree_move_under(tree, doc, parent);
 	if (!dp_path_find(nested->data, nested->len, field, &children) || children.type == DP_TYPE_NULL)
 		children.len = 0;
 	else if (children.type != DP_TYPE_ARRAY)

@@ -126,7 +126,7 @@ repair_node(DpDecl *decl, const DpKey *key)
 							errmsg("ancestors of node %s of table %s do not lead to a root",
 								   dp_value_to_message(&id), dp_relation_name(decl->target)),
 							errdetail("A parent does not exist, or nodes form a cycle."),
-							errhint("Find the place with pattern_check().")));
+							errhint("Find the node with pattern_check().")));
 		n--; /* the node itself */
 		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(tree, w, &id);

@@ -36,7 +36,7 @@ typedef struct Probing
 
 static HeapTuple tree_before(DpTree *tree, TriggerData *trigdata);
 static struct varlena *
-tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new);
+tree_set_position(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new);
 static void tree_after_row(DpTree *tree, TriggerData *trigdata);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static bool probing_pays(DpTree *tree, bool found, bool ask);
@@ -157,7 +157,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 		if (without != NULL)
 			doc = without;
 	}
-	doc = tree_place(tree, trigdata->tg_relation, doc, &id, old == NULL);
+	doc = tree_set_position(tree, trigdata->tg_relation, doc, &id, old == NULL);
 	if (old != NULL)
 		doc = dp_tree_guarded(tree, given, doc, NULL, 0);
 	return doc == given ? tuple : dp_tuple_with_document(tree->decl, tuple, desc, doc);
@@ -168,7 +168,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
  * document without derived forms, or an old one unchanged.
  */
 static struct varlena *
-tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new)
+tree_set_position(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new)
 {
 	DpValue parent;
 	struct varlena *above;

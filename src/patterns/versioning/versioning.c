@@ -103,7 +103,7 @@ static Correction *correction_of(DpVersioning *v, const DpKey *key);
 static void all_deleted(DpVersioning *v, Relation rel);
 static void trim(DpVersioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
-static void check_place(DpVersioning *v, struct varlena *doc);
+static void check_path(DpVersioning *v, struct varlena *doc);
 static void versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 							  struct varlena *before, struct varlena *after);
 
@@ -382,7 +382,7 @@ dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision)
 
 /* Raises CHECK_VIOLATION if a document has something in the way of the number. */
 static void
-check_place(DpVersioning *v, struct varlena *doc)
+check_path(DpVersioning *v, struct varlena *doc)
 {
 	int step;
 	uint8 type;
@@ -404,7 +404,7 @@ dp_versioning_with_number(DpVersioning *v, struct varlena *doc, int64 revision,
 	DpValue value;
 	uint8 bytes[8];
 
-	check_place(v, doc);
+	check_path(v, doc);
 	if (like == NULL || !dp_path_find(DP_DOC_DATA(like), DP_DOC_SIZE(like), v->field, &value))
 		value.type = DP_TYPE_INT32;
 	if (value.type == DP_TYPE_DOUBLE && revision < (INT64CONST(1) << 53))
@@ -736,7 +736,7 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 		return;
 	has_number = dp_versioning_number(v, doc, &given);
 	if (!has_number)
-		check_place(v, doc);
+		check_path(v, doc);
 	if (is_superseded(tuple))
 	{
 		DpRevisionStore store;

@@ -1,5 +1,5 @@
 /*
- * place.c
+ * origin.c
  *		The origins of the rows that a scan returned.
  *
  * A row of a bucket has no ctid, and six bytes are too few for the bucket's ctid and
@@ -18,33 +18,33 @@
 
 #include "patterns/bucket/scan.h"
 
-typedef struct Place
+typedef struct Origin
 {
 	bool packed;
 	ItemPointerData tid; /* of a bucket; of a waiting measurement only the block counts */
-} Place;
+} Origin;
 
-struct DpPlaces
+struct DpBucketOrigins
 {
 	EState *estate;
 	Oid relid;
 	MemoryContextCallback callback;
 	MemoryContext context;
-	Place *places;
+	Origin *origins;
 	BlockNumber n;
 	BlockNumber capacity;
 	HTAB *numbers; /* by relation and TID */
-	struct DpPlaces *next;
+	struct DpBucketOrigins *next;
 };
 
-typedef struct PlaceNumber
+typedef struct OriginNumber
 {
-	uint64 place; /* hash key: packed, block and, of buckets, offset */
+	uint64 origin; /* hash key: packed, block and, of buckets, offset */
 	BlockNumber number;
-} PlaceNumber;
+} OriginNumber;
 
 /* Those of the queries that are running in this backend */
-static struct DpPlaces *all = NULL;
+static struct DpBucketOrigins *all = NULL;
 
 static void places_forget(void *arg);
 
@@ -52,10 +52,10 @@ static void places_forget(void *arg);
  * Returns the list of a query and relation; created if create, else NULL without one. It lives as
  * long as the query.
  */
-struct DpPlaces *
-dp_places_of(EState *estate, Oid relid, bool create)
+struct DpBucketOrigins *
+dp_bucket_origins_of(EState *estate, Oid relid, bool create)
 {
-	struct DpPlaces *p;
+	struct DpBucketOrigins *p;
 	HASHCTL ctl;
 
 	for (p = all; p != NULL; p = p->next)
@@ -65,17 +65,17 @@ dp_places_of(EState *estate, Oid relid, bool create)
 	}
 	if (!create)
 		return NULL;
-	p = MemoryContextAllocZero(estate->es_query_cxt, sizeof(struct DpPlaces));
+	p = MemoryContextAllocZero(estate->es_query_cxt, sizeof(struct DpBucketOrigins));
 	p->estate = estate;
 	p->relid = relid;
 	p->context = estate->es_query_cxt;
 	p->capacity = 256;
-	p->places = MemoryContextAlloc(p->context, sizeof(Place) * p->capacity);
+	p->origins = MemoryContextAlloc(p->context, sizeof(Origin) * p->capacity);
 	ctl.keysize = sizeof(uint64);
-	ctl.entrysize = sizeof(PlaceNumber);
+	ctl.entrysize = sizeof(OriginNumber);
 	ctl.hcxt = p->context;
 	p->numbers =
-		hash_create("docpatterns places", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		hash_create("docpatterns origins", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	p->callback.func = places_forget;
 	p->callback.arg = p;
 	MemoryContextRegisterResetCallback(p->context, &p->callback);
@@ -88,63 +88,64 @@ dp_places_of(EState *estate, Oid relid, bool create)
  * Number of a bucket, or of the page of a waiting measurement.
  */
 BlockNumber
-dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
+dp_bucket_origin_add(struct DpBucketOrigins *origins, bool packed, const ItemPointerData *tid)
 {
-	uint64 place = ((uint64) ItemPointerGetBlockNumber(tid) << 17) |
-				   (packed ? ((uint64) ItemPointerGetOffsetNumber(tid) << 1) | 1 : 0);
-	PlaceNumber *known;
+	uint64 origin = ((uint64) ItemPointerGetBlockNumber(tid) << 17) |
+					(packed ? ((uint64) ItemPointerGetOffsetNumber(tid) << 1) | 1 : 0);
+	OriginNumber *known;
 	bool found;
 
-	if (places->n > 0)
+	if (origins->n > 0)
 	{
-		const Place *last = &places->places[places->n - 1];
+		const Origin *last = &origins->origins[origins->n - 1];
 
 		if (last->packed == packed &&
 			ItemPointerGetBlockNumber(&last->tid) == ItemPointerGetBlockNumber(tid) &&
 			(!packed || ItemPointerGetOffsetNumber(&last->tid) == ItemPointerGetOffsetNumber(tid)))
-			return places->n - 1;
+			return origins->n - 1;
 	}
-	known = hash_search(places->numbers, &place, HASH_ENTER, &found);
+	known = hash_search(origins->numbers, &origin, HASH_ENTER, &found);
 	if (found)
 		return known->number;
-	known->number = places->n;
-	if (places->n == places->capacity)
+	known->number = origins->n;
+	if (origins->n == origins->capacity)
 	{
-		if (places->capacity >= MaxBlockNumber / 2)
+		if (origins->capacity >= MaxBlockNumber / 2)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 							errmsg("statement reads too many buckets")));
-		places->capacity *= 2;
-		places->places = repalloc_huge(places->places, sizeof(Place) * (Size) places->capacity);
+		origins->capacity *= 2;
+		origins->origins =
+			repalloc_huge(origins->origins, sizeof(Origin) * (Size) origins->capacity);
 	}
-	places->places[places->n].packed = packed;
-	places->places[places->n].tid = *tid;
-	return places->n++;
+	origins->origins[origins->n].packed = packed;
+	origins->origins[origins->n].tid = *tid;
+	return origins->n++;
 }
 
 /* Returns the origin for a ctid. */
 void
-dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place)
+dp_bucket_origin(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketOrigin *origin)
 {
-	struct DpPlaces *places = dp_places_of(estate, relid, false);
+	struct DpBucketOrigins *origins = dp_bucket_origins_of(estate, relid, false);
 	BlockNumber ordinal = ItemPointerGetBlockNumberNoCheck(ctid);
-	const Place *found;
+	const Origin *found;
 
-	if (places == NULL || ordinal >= places->n)
+	if (origins == NULL || ordinal >= origins->n)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the ctid (%u,%u) was not read by this statement", ordinal,
 							   ItemPointerGetOffsetNumberNoCheck(ctid))));
-	found = &places->places[ordinal];
-	place->packed = found->packed;
+	found = &origins->origins[ordinal];
+	origin->packed = found->packed;
 	if (found->packed)
 	{
-		place->tid = found->tid;
-		place->position = ItemPointerGetOffsetNumberNoCheck(ctid) - 1;
+		origin->tid = found->tid;
+		origin->position = ItemPointerGetOffsetNumberNoCheck(ctid) - 1;
 	}
 	else
 	{
-		ItemPointerSet(&place->tid, ItemPointerGetBlockNumberNoCheck(&found->tid),
+		ItemPointerSet(&origin->tid, ItemPointerGetBlockNumberNoCheck(&found->tid),
 					   ItemPointerGetOffsetNumberNoCheck(ctid));
-		place->position = 0;
+		origin->position = 0;
 	}
 }
 
@@ -152,7 +153,7 @@ dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucket
 static void
 places_forget(void *arg)
 {
-	struct DpPlaces **p;
+	struct DpBucketOrigins **p;
 
 	for (p = &all; *p != NULL; p = &(*p)->next)
 	{
