@@ -58,8 +58,8 @@ extern void dp_location_pop(DpLocationContext *context);
  * The operator at the location does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
  * "filter operator" or the like.  The nearest one is hinted at; NULL: nothing is.
  */
-extern void dp_unknown_operator(const DpLocation *location, const char *what, const DpNearest *nearest)
-	pg_attribute_noreturn();
+extern void dp_unknown_operator(const DpLocation *location, const char *what,
+								const DpNearest *nearest) pg_attribute_noreturn();
 
 /*
  * The specification is wrong at this location: INVALID_PARAMETER_VALUE.  The text
