@@ -54,6 +54,7 @@ missing() {
     for module in psycopg psycopg2 sqlalchemy django pandas bson; do
       [ -e "/usr/lib/python3/dist-packages/$module" ] || echo "python3-$module"
     done
+    ls /usr/lib/python3/dist-packages/bson/_cbson*.so >/dev/null 2>&1 || echo python3-bson-ext
     command -v node >/dev/null || echo nodejs
     command -v npm >/dev/null || echo npm
     command -v javac >/dev/null || echo default-jdk-headless
