@@ -883,29 +883,6 @@ dp_require_own_sides(DpDecl *decl)
 		different_owners(decl->target, side);
 }
 
-Oid
-dp_require_side(DpDecl *decl, const char *link_id)
-{
-	Oid side = link_id != NULL ? dp_link_side(link_id, decl->target) : InvalidOid;
-
-	if (OidIsValid(side))
-		return side;
-	dp_require_own_sides(decl);
-	dp_side_is_missing(decl);
-}
-
-void
-dp_side_is_missing(DpDecl *decl)
-{
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
-				dp_relation_name(decl->target)),
-		 errhint(
-			 "Restore the table, or create an empty one with pattern_repair(). If data are lost, it needs accept_loss => true.")));
-}
-
 /* Searches all triggers, of tables of the same owner as relid or of others. */
 static Oid
 link_scan(const char *link_id, bool main, Oid relid, bool foreign)

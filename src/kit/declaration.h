@@ -138,13 +138,6 @@ extern void dp_link_require_owner(const char *link_id, bool main, Oid relid);
 extern Oid dp_foreign_side(DpDecl *decl);
 extern void dp_require_own_sides(DpDecl *decl);
 
-/*
- * Returns the side of a link ID of this declaration.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it
- * is missing; the other function raises that only.
- */
-extern Oid dp_require_side(DpDecl *decl, const char *link_id);
-extern void dp_side_is_missing(DpDecl *decl) pg_attribute_noreturn();
-
 /* True if options have this option with that type; sets *value. */
 extern bool
 dp_option_value(struct varlena *options, const char *option, uint8 type, DpValue *value);

@@ -25,6 +25,7 @@
 #include "kit/derive/queue.h"
 #include "kit/rows/lookup.h"
 #include "kit/rows/write.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 
@@ -65,7 +66,6 @@ static QueueTable tables_known[TABLES_KNOWN];
 static int next_known = 0;
 
 static void table_find(DpDecl *decl, const char *link_id, QueueTable *table);
-static void table_read(Oid table, QueueTable *known);
 static bool is_guard(const Trigger *trigger);
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context);
@@ -357,7 +357,8 @@ table_find(DpDecl *decl, const char *link_id, QueueTable *table)
 	uint64 now = dp_schema_generation();
 	int i;
 	QueueTable *known;
-	Oid found;
+	AttrNumber columns[4];
+	Relation rel;
 
 	for (i = 0; i < TABLES_KNOWN; i++)
 	{
@@ -369,39 +370,24 @@ table_find(DpDecl *decl, const char *link_id, QueueTable *table)
 			return;
 		}
 	}
-	found = dp_require_side(decl, link_id);
 	memset(table, 0, sizeof(QueueTable));
 	strcpy(table->link_id, link_id);
 	table->main = decl->target;
-	table_read(found, table);
+	table->table =
+		dp_side_find(decl, link_id,
+					 "id int8 identity; key bson_value, delta bson, queued_at timestamptz",
+					 columns);
+	table->id = columns[0];
+	table->key = columns[1];
+	table->delta = columns[2];
+	table->queued_at = columns[3];
+	rel = table_open(table->table, AccessShareLock);
+	table->natts = RelationGetNumberOfAttributes(rel);
+	table->sequence = dp_identity_sequence(rel, table->id);
+	table_close(rel, NoLock);
 	table->generation = now;
 	tables_known[next_known] = *table;
 	next_known = (next_known + 1) % TABLES_KNOWN;
-}
-
-/* Its columns.  Users can create the triggers, so the table need not be a queue. */
-static void
-table_read(Oid table, QueueTable *known)
-{
-	Relation rel = table_open(table, AccessShareLock);
-
-	known->table = table;
-	known->id = get_attnum(table, "id");
-	known->key = get_attnum(table, "key");
-	known->delta = get_attnum(table, "delta");
-	known->queued_at = get_attnum(table, "queued_at");
-	known->natts = RelationGetNumberOfAttributes(rel);
-	if (known->id <= 0 || known->key <= 0 || known->delta <= 0 || known->queued_at <= 0 ||
-		get_atttype(table, known->id) != INT8OID ||
-		get_atttype(table, known->key) != dp_types()->bson_value ||
-		get_atttype(table, known->delta) != dp_types()->bson ||
-		get_atttype(table, known->queued_at) != TIMESTAMPTZOID ||
-		TupleDescAttr(RelationGetDescr(rel), known->id - 1)->attidentity == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s does not have the columns of a queue", dp_relation_name(table))));
-	known->sequence = dp_identity_sequence(rel, known->id);
-	table_close(rel, NoLock);
 }
 
 /* True for the queue's guard trigger, which need not fire here. */

@@ -4,13 +4,137 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/side.h"
 #include "kit/sql/template.h"
+#include "kit/sql/text.h"
+
+static AttrNumber side_column(DpDecl *decl, Oid side, const char *column);
+static AttrNumber
+require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_identity);
+static void require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n);
+
+Oid
+dp_side_find(DpDecl *decl, const char *link_id, const char *columns, AttrNumber *numbers)
+{
+	Oid side = link_id != NULL ? dp_link_side(link_id, decl->target) : InvalidOid;
+	AttrNumber found[2 * INDEX_MAX_KEYS];
+	int n = 0;
+
+	if (!OidIsValid(side))
+	{
+		dp_require_own_sides(decl);
+		dp_side_is_missing(decl);
+	}
+	dp_decl_depends(decl, side);
+	while (*columns != '\0')
+	{
+		int len = strcspn(columns, ",;");
+		char *column = pnstrdup(columns, len);
+
+		if (strcmp(column, "{side key}") == 0)
+		{
+			for (int i = 0; i < decl->nkeys; i++)
+			{
+				StringInfoData name;
+
+				initStringInfo(&name);
+				dp_sql_side_key_name(&name, decl, i);
+				found[n++] = require_column(decl, side, name.data, decl->keys[i].type, false);
+			}
+		}
+		else
+			found[n++] = side_column(decl, side, column);
+		columns += len;
+		if (*columns == ';')
+			require_primary_key(decl, side, found, n);
+		columns += strspn(columns, ",; ");
+	}
+	if (numbers != NULL)
+		memcpy(numbers, found, sizeof(AttrNumber) * n);
+	return side;
+}
+
+/* Returns the number of a column "name type" or "name type identity". */
+static AttrNumber
+side_column(DpDecl *decl, Oid side, const char *column)
+{
+	int len = strcspn(column, " ");
+	const char *type = column + len + 1;
+	int typelen = strcspn(type, " ");
+
+	return require_column(decl, side, pnstrdup(column, len), dp_sql_type(pnstrdup(type, typelen)),
+						  type[typelen] != '\0');
+}
+
+static AttrNumber
+require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_identity)
+{
+	HeapTuple tuple = SearchSysCacheAttName(side, name);
+	Form_pg_attribute att = HeapTupleIsValid(tuple) ? (Form_pg_attribute) GETSTRUCT(tuple) : NULL;
+	AttrNumber number;
+
+	if (att == NULL || att->atttypid != type || (is_identity && att->attidentity == '\0'))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("side table %s of pattern \"%s\" must have %s \"%s\" of type %s",
+							   dp_relation_name(side), decl->name,
+							   is_identity ? "an identity column" : "a column", name,
+							   format_type_be(type)),
+						errhint("Restore the column with ALTER TABLE.")));
+	number = att->attnum;
+	ReleaseSysCache(tuple);
+	return number;
+}
+
+/* Patterns find rows by it; a restore creates it late. */
+static void
+require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n)
+{
+	Relation rel = table_open(side, AccessShareLock);
+
+	list_free(RelationGetIndexList(rel));
+	if (OidIsValid(rel->rd_pkindex))
+	{
+		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
+		StringInfoData names;
+
+		initStringInfo(&names);
+		for (int i = 0; i < n; i++)
+			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "",
+							 get_attname(side, numbers[i], false));
+		if (IndexRelationGetNumberOfKeyAttributes(index) != n ||
+			memcmp(index->rd_index->indkey.values, numbers, sizeof(AttrNumber) * n) != 0)
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("side table %s of pattern \"%s\" must have the primary key (%s)",
+								   dp_relation_name(side), decl->name, names.data),
+							errhint("Restore the primary key with ALTER TABLE.")));
+		index_close(index, AccessShareLock);
+	}
+	table_close(rel, AccessShareLock);
+}
+
+void
+dp_side_is_missing(DpDecl *decl)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
+				dp_relation_name(decl->target)),
+		 errhint(
+			 "Restore the table, or create an empty one with pattern_repair(). If data are lost, it needs accept_loss => true.")));
+}
 
 void
 dp_side_trigger(DpDecl *decl, TriggerData *trigdata)

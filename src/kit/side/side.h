@@ -16,6 +16,21 @@
 #include "kit/side/moves.h"
 
 /*
+ * Returns the side table with this link ID.  columns lists those that it must have, "name type",
+ * "name type identity", or "{side key}" for the columns of the key, separated by ", "; those before
+ * "; " are its primary key.  Sets numbers, unless NULL, to their attribute numbers.
+ *
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the table is missing or differs: its owner may alter
+ * it, and any user may create any table with its triggers.  The declaration is reloaded when the
+ * table is altered, so that a pattern may remember what this function returns.
+ */
+extern Oid
+dp_side_find(DpDecl *decl, const char *link_id, const char *columns, AttrNumber *numbers);
+
+/* Raises the error for a missing table. */
+extern void dp_side_is_missing(DpDecl *decl) pg_attribute_noreturn();
+
+/*
  * What a pattern does with its side table; a part of its DpPattern.  The first three functions are
  * called inside SPI_connect().
  */

@@ -4,7 +4,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -52,7 +51,6 @@ static void word_write(Reading *r, const char *word);
 static Oid next_oid(Reading *r);
 static const char *next_text(Reading *r);
 static void parameter_write(Reading *r, const char *word);
-static Oid type_named(const char *name);
 static void key_write(StringInfo sql, DpDecl *decl, const char *table, int len, Compared compared);
 
 SPIPlanPtr
@@ -241,24 +239,9 @@ parameter_write(Reading *r, const char *word)
 	if (*type == ' ')
 	{
 		Assert(number <= lengthof(r->types));
-		r->types[number - 1] = type_named(type + 1);
+		r->types[number - 1] = dp_sql_type(type + 1);
 		r->ntypes = Max(r->ntypes, number);
 	}
-}
-
-/* A type of PostgreSQL or of the extension, or an array of it. */
-static Oid
-type_named(const char *name)
-{
-	bool is_array = strchr(name, '[') != NULL;
-	Datum plain = CStringGetDatum(pnstrdup(name, strcspn(name, "[")));
-	Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
-							   ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
-
-	if (!OidIsValid(type))
-		type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
-							   ObjectIdGetDatum(dp_types()->schema));
-	return is_array ? get_array_type(type) : type;
 }
 
 /*

@@ -6,7 +6,9 @@
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -119,4 +121,18 @@ dp_sql_key_types(DpDecl *decl, Oid *argtypes)
 
 	for (i = 0; i < decl->nkeys; i++)
 		argtypes[i] = decl->keys[i].type;
+}
+
+Oid
+dp_sql_type(const char *name)
+{
+	bool is_array = strchr(name, '[') != NULL;
+	Datum plain = CStringGetDatum(pnstrdup(name, strcspn(name, "[")));
+	Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
+							   ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+
+	if (!OidIsValid(type))
+		type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, plain,
+							   ObjectIdGetDatum(dp_types()->schema));
+	return is_array ? get_array_type(type) : type;
 }

@@ -39,4 +39,7 @@ extern void dp_sql_doc_path(StringInfo sql, const char *column, const char *path
 /* The types of a key's columns, into argtypes */
 extern void dp_sql_key_types(DpDecl *decl, Oid *argtypes);
 
+/* A type of PostgreSQL or of the extension, or an array of it: "int8", "bson[]" */
+extern Oid dp_sql_type(const char *name);
+
 #endif /* DP_KIT_SQL_TEXT_H */

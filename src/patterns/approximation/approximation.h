@@ -54,6 +54,7 @@ typedef struct DpApproximation
 	int shards;
 	struct DpLookup *lookup; /* of the row, by its key; created when first used */
 	Oid side;                /* the table of shards, InvalidOid if missing */
+	bool verified;           /* it has the columns of one */
 } DpApproximation;
 
 /* Returns the options of a declaration. */
@@ -101,6 +102,9 @@ extern bool
 dp_approximation_write(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
 
 /* exact.c */
+
+/* Returns the table of shards. Raises OBJECT_NOT_IN_PREREQUISITE_STATE: dp_side_find(). */
+extern Oid dp_approximation_shards_table(DpApproximation *a);
 
 /* Adds to the shards of the row. */
 extern void dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue *amount,

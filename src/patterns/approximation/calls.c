@@ -132,7 +132,7 @@ dp_approximation_read(PG_FUNCTION_ARGS)
 	SPI_finish();
 	MemoryContextSwitchTo(caller);
 	if (a->form == DP_APPROXIMATION_SHARDS && OidIsValid(a->side))
-		dp_shards_sum(a->side, key.values, GetActiveSnapshot(), &total);
+		dp_shards_sum(dp_approximation_shards_table(a), key.values, GetActiveSnapshot(), &total);
 
 	estimate = dp_amount_double(&total.value);
 	dp_approximation_bounds(a, estimate, &low, &high);

@@ -45,7 +45,6 @@ typedef struct Held
 static void hold_row(void *arg);
 static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
-static Oid shards_table(DpApproximation *a);
 static void *shards_leave(DpDecl *decl, const DpMove *move);
 static void shards_arrive(DpDecl *decl, const DpMove *move, void *sum);
 static void shards_drop_orphans(DpDecl *decl);
@@ -116,7 +115,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 	dp_owner_begin(decl->owner, &self);
 	SPI_connect();
 	plan = dp_statement(decl, "SELECT DISTINCT {side key} FROM {relation} ORDER BY {side key}",
-						shards_table(a));
+						dp_approximation_shards_table(a));
 	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
 	for (;;)
 	{
@@ -158,7 +157,7 @@ dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue 
 							bool restricted)
 {
 	Held held = { a, key, amount, restricted };
-	Oid table = shards_table(a);
+	Oid table = dp_approximation_shards_table(a);
 
 	/* a user who may not see all rows must be able to see this row */
 	if (restricted)
@@ -185,12 +184,13 @@ hold_row(void *arg)
 	SPI_finish();
 }
 
-/* Returns the table of shards. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
-static Oid
-shards_table(DpApproximation *a)
+Oid
+dp_approximation_shards_table(DpApproximation *a)
 {
-	if (!OidIsValid(a->side))
-		a->side = dp_require_side(a->decl, dp_decl_text(a->decl, "link_id"));
+	if (!a->verified)
+		a->side = dp_side_find(a->decl, dp_decl_text(a->decl, "link_id"),
+							   "{side key}, shard int8; amount bson_value", NULL);
+	a->verified = true;
 	return a->side;
 }
 
@@ -201,7 +201,8 @@ shards_leave(DpDecl *decl, const DpMove *move)
 	DpAmount *sum = palloc(sizeof(DpAmount));
 
 	dp_amount_set_int(sum, 0, false);
-	return dp_shards_take(shards_table(dp_approximation(decl)), move->from.values, true, sum) > 0
+	return dp_shards_take(dp_approximation_shards_table(dp_approximation(decl)), move->from.values,
+						  true, sum) > 0
 			   ? sum
 			   : NULL;
 }
@@ -209,7 +210,7 @@ shards_leave(DpDecl *decl, const DpMove *move)
 static void
 shards_arrive(DpDecl *decl, const DpMove *move, void *sum)
 {
-	dp_shards_put(shards_table(dp_approximation(decl)), move->to.values,
+	dp_shards_put(dp_approximation_shards_table(dp_approximation(decl)), move->to.values,
 				  &((DpAmount *) sum)->value);
 }
 
@@ -219,7 +220,7 @@ shards_drop_orphans(DpDecl *decl)
 	DpApproximation *a = dp_approximation(decl);
 
 	if (a->shards > 0)
-		dp_side_drop_orphans(decl, shards_table(a), "");
+		dp_side_drop_orphans(decl, dp_approximation_shards_table(a), "");
 }
 
 /*
@@ -274,7 +275,7 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 	if (latest)
 		CommandCounterIncrement();
 	snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetActiveSnapshot());
-	n = dp_shards_sum(shards_table(a), key->values, snapshot, &total);
+	n = dp_shards_sum(dp_approximation_shards_table(a), key->values, snapshot, &total);
 	UnregisterSnapshot(snapshot);
 	if (n == 0)
 		return stored;
@@ -341,7 +342,7 @@ fold(DpApproximation *a, const DpKey *key, bool wait)
 					  (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0)
 		return false;
 	dp_amount_set_int(&sum, 0, false);
-	if (dp_shards_take(shards_table(a), key->values, false, &sum) == 0)
+	if (dp_shards_take(dp_approximation_shards_table(a), key->values, false, &sum) == 0)
 		return false;
 	context.callback = fold_context;
 	context.arg =

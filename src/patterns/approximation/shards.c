@@ -32,7 +32,6 @@ static void shards_open(Shards *s, Oid table, LOCKMODE lock);
 static DpValue shards_amount(Shards *s);
 static bool shards_try(Shards *s, const DpValue *amount);
 static void shards_insert(Shards *s, const Datum *key, const DpValue *amount);
-static void not_shards(Oid table) pg_attribute_noreturn();
 
 void
 dp_shards_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpShardsHold hold,
@@ -132,30 +131,12 @@ dp_shards_put(Oid table, const Datum *key, const DpValue *amount)
 	CommandCounterIncrement();
 }
 
-/* Opens a table of shards. Checks its columns: a user may create any table. */
 static void
 shards_open(Shards *s, Oid table, LOCKMODE lock)
 {
-	TupleDesc desc;
-	Relation index;
-	int i;
-
 	dp_table_open(&s->table, table, lock);
-	desc = RelationGetDescr(s->table.rel);
-	index = dp_table_key(&s->table);
-	s->nkeys = IndexRelationGetNumberOfKeyAttributes(index) - 1;
-	s->amount = InvalidAttrNumber;
-	for (i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (!att->attisdropped && strcmp(NameStr(att->attname), "amount") == 0)
-			s->amount = i + 1;
-	}
-	if (s->nkeys < 1 || s->amount == InvalidAttrNumber ||
-		TupleDescAttr(desc, s->amount - 1)->atttypid != dp_types()->bson_value ||
-		TupleDescAttr(desc, index->rd_index->indkey.values[s->nkeys] - 1)->atttypid != INT8OID)
-		not_shards(table);
+	s->nkeys = IndexRelationGetNumberOfKeyAttributes(dp_table_key(&s->table)) - 1;
+	s->amount = get_attnum(table, "amount");
 }
 
 /* Returns the amount of the found shard. Raises DATA_CORRUPTED if it is not a number. */
@@ -213,16 +194,4 @@ shards_insert(Shards *s, const Datum *key, const DpValue *amount)
 	row->tts_values[s->amount - 1] = PointerGetDatum(dp_value_to_varlena(amount));
 	row->tts_isnull[s->amount - 1] = false;
 	dp_table_insert(&s->table);
-}
-
-/* Raises WRONG_OBJECT_TYPE. */
-static void
-not_shards(Oid table)
-{
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-		 errmsg("table %s is not a table of shards", dp_relation_name(table)),
-		 errdetail(
-			 "It must have the columns of a key, a number and an amount, all but the amount being its primary key.")));
 }

@@ -33,8 +33,8 @@ typedef void (*DpShardsHold)(void *arg);
 
 /*
  * Adds to the counter of a key. Tries at most tries shards before it creates one; hold may be
- * NULL. key has a value for each column of the key, of that column's type. Raises
- * WRONG_OBJECT_TYPE if the table is not a table of shards, and what dp_amount_add() raises.
+ * NULL. key has a value for each column of the key, of that column's type. Raises what
+ * dp_amount_add() raises.
  */
 extern void dp_shards_add(Oid table, const Datum *key, const DpValue *amount, int tries,
 						  DpShardsHold hold, void *arg);

@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_type.h"
 #include "commands/async.h"
@@ -38,6 +39,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/table.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/template.h"
@@ -160,33 +162,21 @@ dp_change_feed(DpDecl *decl)
 	return f;
 }
 
-/* Checks the columns: a user may create any table. */
 Oid
 dp_change_feed_table(DpChangeFeed *f)
 {
-	static const char *const names[DP_FEED_COLUMNS] = { "number",   "transaction", "command",
-														"at",       "operation",   "key",
-														"document", "paths" };
-	const Oid types[DP_FEED_COLUMNS] = { INT8OID,          INT8OID,     INT8OID,
-										 TIMESTAMPTZOID,   TEXTOID,     dp_types()->bson_value,
-										 dp_types()->bson, TEXTARRAYOID };
+	Relation rel;
 	Oid side;
-	List *sequences;
-	int i;
 
 	if (likely(OidIsValid(f->side)))
 		return f->side;
-	side = dp_require_side(f->decl, f->link_id);
-	sequences = getOwnedSequences(side);
-	for (i = 0; i < DP_FEED_COLUMNS; i++)
-	{
-		f->columns[i] = get_attnum(side, names[i]);
-		if (f->columns[i] == InvalidAttrNumber || get_atttype(side, f->columns[i]) != types[i] ||
-			list_length(sequences) != 1)
-			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("table %s is not a table of changes", dp_relation_name(side))));
-	}
-	f->sequence = linitial_oid(sequences);
+	side = dp_side_find(f->decl, f->link_id,
+						"number int8 identity; transaction int8, command int8, at timestamptz,"
+						" operation text, key bson_value, document bson, paths text[]",
+						f->columns);
+	rel = table_open(side, AccessShareLock);
+	f->sequence = dp_identity_sequence(rel, f->columns[0]);
+	table_close(rel, NoLock);
 	f->side = side;
 	return side;
 }

@@ -77,8 +77,7 @@ static void
 chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
 static void chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest);
 static bool chunks_in_order(DpOutlier *o, const DpKey *key);
-static void chunks_verify(DpOutlier *o);
-static void verify_column(DpOutlier *o, const char *name, Oid type);
+static Oid chunks_find(DpOutlier *o);
 static DpValue elements_of(Datum value);
 static List *chunks_holders(DpOutlier *o, const DpValue *value);
 static uint64
@@ -114,7 +113,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 										   .page = chunks_page,
 										   .read = chunks_read,
 										   .in_order = chunks_in_order,
-										   .verify = chunks_verify,
+										   .find = chunks_find,
 										   .holders = chunks_holders };
 
 static bool
@@ -455,36 +454,11 @@ chunks_in_order(DpOutlier *o, const DpKey *key)
 	return true;
 }
 
-/* Raises DATATYPE_MISMATCH unless the table has the columns of a table of chunks. */
-static void
-chunks_verify(DpOutlier *o)
+static Oid
+chunks_find(DpOutlier *o)
 {
-	int i;
-
-	verify_column(o, "chunk", INT8OID);
-	verify_column(o, "n", INT4OID);
-	verify_column(o, "sealed", BOOLOID);
-	verify_column(o, "elements", dp_types()->bson_value);
-	for (i = 0; i < o->decl->nkeys; i++)
-	{
-		StringInfoData name;
-
-		initStringInfo(&name);
-		dp_sql_side_key_name(&name, o->decl, i);
-		verify_column(o, name.data, o->decl->keys[i].type);
-	}
-}
-
-/* Raises an error unless the table has the column with that type. */
-static void
-verify_column(DpOutlier *o, const char *name, Oid type)
-{
-	AttrNumber attnum = get_attnum(o->side, name);
-
-	if (attnum == InvalidAttrNumber || get_atttype(o->side, attnum) != type)
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("table %s cannot hold extras: it has no column \"%s\" of type %s",
-							   dp_relation_name(o->side), name, format_type_be(type))));
+	return dp_side_find(o->decl, o->link_id,
+						"{side key}, chunk int8; n int4, sealed bool, elements bson_value", NULL);
 }
 
 /* Returns keys of documents whose extras contain the value. */

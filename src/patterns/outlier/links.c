@@ -26,6 +26,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/anchor.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "patterns/outlier/outlier.h"
@@ -66,7 +67,7 @@ static void
 links_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
 static void links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest);
 static bool links_in_order(DpOutlier *o, const DpKey *key);
-static void links_verify(DpOutlier *o);
+static Oid links_find(DpOutlier *o);
 static List *links_holders(DpOutlier *o, const DpValue *value);
 static uint64 links_matching(DpOutlier *o, const char *template, const DpKey *key,
 							 const DpValue *value, int flags, int expected);
@@ -92,7 +93,7 @@ const DpOutlierStore dp_outlier_links = {
 	.page = links_page,
 	.read = links_read,
 	.in_order = links_in_order,
-	.verify = links_verify,
+	.find = links_find,
 	.holders = links_holders
 };
 
@@ -323,11 +324,12 @@ links_in_order(DpOutlier *o, const DpKey *key)
 }
 
 /* Finds the collection's document column. */
-static void
-links_verify(DpOutlier *o)
+static Oid
+links_find(DpOutlier *o)
 {
-	Relation rel = table_open(o->side, AccessShareLock);
-	char *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "link_id"));
+	Oid side = dp_side_find(o->decl, o->link_id, "", NULL);
+	Relation rel = table_open(side, AccessShareLock);
+	char *column = dp_anchor_column(side, dp_decl_text(o->decl, "link_id"));
 	int i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
@@ -341,7 +343,8 @@ links_verify(DpOutlier *o)
 	table_close(rel, NoLock);
 	if (o->side_column == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
+						errmsg("table %s has no column of type bson", dp_relation_name(side))));
+	return side;
 }
 
 /* Returns keys of documents whose extras contain the value. */

@@ -167,11 +167,8 @@ typedef struct DpOutlierStore
 	/* whether the extras of the key are stored in their right form */
 	bool (*in_order)(DpOutlier *o, const DpKey *key);
 
-	/*
-	 * raise an error unless the table has the columns of such a store: a user may create its
-	 * triggers
-	 */
-	void (*verify)(DpOutlier *o);
+	/* the store's table; errors as dp_side_find(), UNDEFINED_COLUMN for a collection without one */
+	Oid (*find)(DpOutlier *o);
 
 	/* keys of documents whose extras contain the value: distinct DpKeys */
 	List *(*holders)(DpOutlier *o, const DpValue *value);

@@ -174,22 +174,11 @@ store_kind(const DpOutlier *o)
 	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
 }
 
-/* Returns the store with its table. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if that is missing. */
+/* Returns the store with its table. Raises what find() raises. */
 static const DpOutlierStore *
 store_of(DpOutlier *o)
 {
-	if (likely(OidIsValid(o->side)))
-		return store_kind(o);
-	o->side = dp_require_side(o->decl, o->link_id);
-	PG_TRY();
-	{
-		store_kind(o)->verify(o);
-	}
-	PG_CATCH();
-	{
-		o->side = InvalidOid;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	if (unlikely(!OidIsValid(o->side)))
+		o->side = store_kind(o)->find(o);
 	return store_kind(o);
 }

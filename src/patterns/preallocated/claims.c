@@ -61,15 +61,12 @@ const DpSideMethods dp_claims_side = { .leave = claims_leave,
 									   .arrive = claims_arrive,
 									   .drop_orphans = claims_drop_orphans };
 
-/*
- * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
- * missing.
- */
 static Oid
 claims_table(DpPreallocated *p)
 {
 	if (!OidIsValid(p->side))
-		p->side = dp_require_side(p->decl, p->link_id);
+		p->side = dp_side_find(p->decl, p->link_id,
+							   "{side key}, slot text; holder bson_value, until timestamptz", NULL);
 	return p->side;
 }
 
@@ -228,10 +225,6 @@ snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampT
 
 	dp_table_open(&t, claims_table(p), AccessShareLock);
 	until = get_attnum(RelationGetRelid(t.rel), "until");
-	if (until == InvalidAttrNumber)
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("table %s is not a table of claims",
-							   dp_relation_name(RelationGetRelid(t.rel)))));
 	memcpy(values, key->values, sizeof(Datum) * nkeys);
 	values[nkeys] = CStringGetTextDatum(slot);
 	dp_table_seek(&t, SnapshotAny, values, nkeys + 1);

@@ -150,39 +150,12 @@ cold_of(DpDecl *decl)
 	return c;
 }
 
-/*
- * Returns the side table. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing and
- * DATATYPE_MISMATCH if it is another table: a user may create its triggers.
- */
 static Oid
 side_of(Cold *c)
 {
-	Oid side;
-	int i;
-
-	if (likely(OidIsValid(c->side)))
-		return c->side;
-	side = dp_require_side(c->decl, c->link_id);
-	for (i = -1; i < c->decl->nkeys; i++)
-	{
-		StringInfoData name;
-		AttrNumber attnum;
-		Oid type = i < 0 ? dp_types()->bson : c->decl->keys[i].type;
-
-		initStringInfo(&name);
-		if (i < 0)
-			appendStringInfoString(&name, "cold");
-		else
-			dp_sql_side_key_name(&name, c->decl, i);
-		attnum = get_attnum(side, name.data);
-		if (attnum == InvalidAttrNumber || get_atttype(side, attnum) != type)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("table %s cannot hold cold fields: it has no column \"%s\" of type %s",
-							dp_relation_name(side), name.data, format_type_be(type))));
-	}
-	c->side = side;
-	return side;
+	if (!OidIsValid(c->side))
+		c->side = dp_side_find(c->decl, c->link_id, "{side key}; cold bson", NULL);
+	return c->side;
 }
 
 /*

@@ -45,6 +45,7 @@
 #include "bson/number.h"
 #include "kit/options.h"
 #include "kit/rows/write.h"
+#include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -80,7 +81,6 @@ typedef struct Inserting
 
 static DpStates inserting; /* of Inserting */
 
-static void read_tables(DpVersioning *v, Oid revisions, Oid changes);
 static int compare_texts(const ListCell *a, const ListCell *b);
 static void note_insert(DpVersioning *v);
 static bool has_read_nothing(DpVersioning *v);
@@ -281,65 +281,25 @@ dp_versioning_checksum(struct varlena *doc)
 void
 dp_versioning_require(DpVersioning *v)
 {
+	AttrNumber numbers[INDEX_MAX_KEYS + DP_VERSION_COLUMNS];
 	Oid revisions;
 	Oid changes;
 
 	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
 		return;
-	revisions = dp_require_side(v->decl, v->link_id);
-	changes = dp_require_side(v->decl, v->second_link_id);
-	read_tables(v, revisions, changes);
+	revisions = dp_side_find(v->decl, v->link_id,
+							 "{side key}, revision int8; change int8, operation char, delta bytea,"
+							 " previous bson, checksum int4, kept text",
+							 numbers);
+	changes = dp_side_find(v->decl, v->second_link_id,
+						   "change int8 identity; since timestamptz, who text, transaction xid8",
+						   v->change_columns);
+	memcpy(v->key_columns, numbers, sizeof(AttrNumber) * v->decl->nkeys);
+	memcpy(v->columns, numbers + v->decl->nkeys, sizeof(v->columns));
 
 	/* an error has left it as if it had not been called */
 	v->revisions = revisions;
 	v->changes = changes;
-}
-
-/* Finds the columns and checks their types: a user may create any table. */
-static void
-read_tables(DpVersioning *v, Oid revisions, Oid changes)
-{
-	static const struct
-	{
-		const char *name;
-		Oid type; /* InvalidOid: bson */
-	} columns[DP_VERSION_COLUMNS] = { { "revision", INT8OID },    { "change", INT8OID },
-									  { "operation", CHAROID },   { "delta", BYTEAOID },
-									  { "previous", InvalidOid }, { "checksum", INT4OID },
-									  { "kept", TEXTOID } },
-	  change_columns[4] = { { "change", INT8OID },
-							{ "since", TIMESTAMPTZOID },
-							{ "who", TEXTOID },
-							{ "transaction", XID8OID } };
-	bool right = true;
-	int i;
-
-	for (i = 0; i < DP_VERSION_COLUMNS; i++)
-	{
-		Oid type = OidIsValid(columns[i].type) ? columns[i].type : dp_types()->bson;
-
-		v->columns[i] = get_attnum(revisions, columns[i].name);
-		right = right && v->columns[i] > 0 && get_atttype(revisions, v->columns[i]) == type;
-	}
-	for (i = 0; i < 4; i++)
-	{
-		v->change_columns[i] = get_attnum(changes, change_columns[i].name);
-		right = right && v->change_columns[i] > 0 &&
-				get_atttype(changes, v->change_columns[i]) == change_columns[i].type;
-	}
-	for (i = 0; i < v->decl->nkeys; i++)
-	{
-		v->key_columns[i] =
-			get_attnum(revisions, v->decl->nkeys == 1 ? "key" : psprintf("key%d", i + 1));
-		right = right && v->key_columns[i] > 0 &&
-				get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
-	}
-	if (!right)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s does not have the columns of a history of table %s",
-							   dp_relation_name(revisions), dp_relation_name(v->decl->target))));
-	dp_decl_depends(v->decl, revisions);
-	dp_decl_depends(v->decl, changes);
 }
 
 /* ---------------------------------------------------------------- numbers */
