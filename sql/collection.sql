@@ -4,8 +4,14 @@
 CREATE FUNCTION docpatterns.collection_set_id() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_collection_set_id' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.collection_set_id() IS
-  'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the '
-  'document''s _id and gives one to documents that have none';
+  'trigger of collections, BEFORE INSERT OR UPDATE OF key, document FOR EACH ROW: keeps the key '
+  'equal to the document''s _id and gives one to documents that have none';
+
+CREATE FUNCTION docpatterns._collection_keys(ids bson_value[], key anyelement) RETURNS anyarray
+  AS 'MODULE_PATHNAME', 'dp_collection_keys' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._collection_keys(bson_value[], anyelement) IS
+  'internal: the ids as keys of that type, without those that no document of a collection with '
+  'such keys can have';
 
 -- Makes a table with the columns a collection. Internal; needs the privileges of ALTER TABLE and
 -- CREATE TRIGGER.
@@ -16,8 +22,9 @@ BEGIN
   EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I '
       'OPERATOR(@extschema@.->) ''_id''::text))',
                  rel, id_column, doc_column);
-  EXECUTE format('CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE ON %s '
-                 'FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id()', rel);
+  EXECUTE format('CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE OF %I, %I '
+                 'ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id()',
+                 id_column, doc_column, rel);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
@@ -25,12 +32,17 @@ COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
 
 -- The caller's search_path determines the schema of an unqualified name, so none is set here and
 -- everything else is qualified.
-CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
+CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false,
+  key_type text DEFAULT 'bson_value') RETURNS regclass
 LANGUAGE docpatterns VOLATILE STRICT AS $$
 DECLARE
+  key_oid pg_catalog.regtype := pg_catalog.to_regtype(pg_catalog.concat(CASE
+    WHEN key_type OPERATOR(pg_catalog.=) ANY ('{bson_value,objectid}'::pg_catalog.text[])
+      THEN '@extschema@.' END, key_type));
   parts pg_catalog.text[] := pg_catalog.parse_ident(name);
   target pg_catalog.text;
   existing pg_catalog.regclass;
+  existing_key pg_catalog.regtype;
 BEGIN
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 2 THEN
     RAISE EXCEPTION 'invalid name of a collection: %', name
@@ -45,16 +57,26 @@ BEGIN
     parts := pg_catalog.array_prepend(pg_catalog.current_schema()::pg_catalog.text, parts);
   END IF;
   target := pg_catalog.format('%I.%I', parts[1], parts[2]);
+  IF key_oid OPERATOR(pg_catalog.=) ANY (ARRAY['@extschema@.bson_value', 'text', 'int4', 'int8',
+      'numeric', 'uuid', '@extschema@.objectid']::pg_catalog.regtype[]) IS NOT TRUE THEN
+    RAISE EXCEPTION 'collections cannot have keys of type "%"', key_type
+      USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'Use bson_value, text, int4, int8, numeric, uuid or objectid.';
+  END IF;
 
   IF if_not_exists THEN
     existing := pg_catalog.to_regclass(target);
     IF existing IS NOT NULL THEN
-      PERFORM FROM pg_catalog.pg_trigger AS t
+      existing_key := (SELECT a.atttypid::pg_catalog.regtype FROM pg_catalog.pg_trigger AS t
+        JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) t.tgrelid
+          AND a.attnum OPERATOR(pg_catalog.=) t.tgattr[0]
         WHERE t.tgrelid OPERATOR(pg_catalog.=) existing
           AND t.tgfoid OPERATOR(pg_catalog.=)
-            'docpatterns.collection_set_id()'::pg_catalog.regprocedure;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'relation % exists but is not a collection', existing
+            'docpatterns.collection_set_id()'::pg_catalog.regprocedure);
+      IF (existing_key OPERATOR(pg_catalog.=) key_oid) IS NOT TRUE THEN
+        RAISE EXCEPTION 'relation % exists but is not %', existing, CASE
+            WHEN existing_key IS NULL THEN 'a collection'
+            ELSE pg_catalog.format('a collection with keys of type %s', key_oid) END
           USING ERRCODE = 'wrong_object_type';
       END IF;
       RAISE NOTICE 'collection % already exists, skipping', existing
@@ -63,17 +85,17 @@ BEGIN
     END IF;
   END IF;
 
-  EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc '
-      '@extschema@.bson NOT NULL)', target);
+  EXECUTE pg_catalog.format('CREATE TABLE %s (_id %s NOT NULL PRIMARY KEY, doc @extschema@.bson NOT '
+      'NULL)', target, key_oid);
   PERFORM docpatterns._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
   RETURN target::pg_catalog.regclass;
 END
 $$;
-COMMENT ON FUNCTION collection_create(text, boolean) IS
-  'Creates a table with the columns _id (primary key, follows the document) and doc, and returns '
-  'it. The name is written as in SQL, with or without a schema. Errors: 42P07 the relation exists, '
-  'unless if_not_exists, 42809 it exists and is not a collection, 42602 or 22023 a bad name, 3F000 '
-  'no such schema';
+COMMENT ON FUNCTION collection_create(text, boolean, text) IS
+  'Creates a table with the columns _id (primary key, follows the document, of the type key_type) '
+  'and doc, and returns it. The name is written as in SQL, with or without a schema. Errors: 42P07 '
+  'the relation exists, unless if_not_exists, 42809 it exists and is not such a collection, 42602 '
+  'or 22023 a bad name, 22023 another type, 3F000 no such schema';
 
 CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL)
   RETURNS integer
@@ -86,8 +108,9 @@ DECLARE
   converted integer := 0;
   numbers int2[] := '{}';
   blockers text;
-  trg name;
+  trg record;
   id_column name;
+  is_id boolean;
   candidates name[];
 BEGIN
   IF rel IS NULL OR target IS NULL THEN
@@ -131,14 +154,16 @@ BEGIN
         USING ERRCODE = 'invalid_parameter_value',
               HINT = 'Specify a column of type jsonb, json or bytea as doc_column.';
     END IF;
-    -- A primary key _id of the same type is, or can be, that of a collection.
-    SELECT a.attname INTO id_column FROM pg_attribute AS a
+    -- A primary key _id is, or can be, that of a collection.
+    SELECT a.attname, a.atttypid IN ('jsonb'::regtype, 'bytea'::regtype) INTO id_column, is_id
+      FROM pg_attribute AS a
       JOIN pg_index AS i ON i.indrelid = a.attrelid
-      WHERE a.attrelid = rel AND a.attname = '_id'
-        AND a.atttypid IN ('jsonb'::regtype, 'bytea'::regtype)
+      WHERE a.attrelid = rel AND a.attname = '_id' AND a.atttypid = ANY (ARRAY['jsonb', 'bytea',
+          'text', 'int4', 'int8', 'numeric', 'uuid']::regtype[])
         AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum;
     FOR col IN SELECT a.attname, a.atttypid::regtype AS typ FROM pg_attribute AS a
-                WHERE a.attrelid = rel AND a.attname IN (candidates[1], id_column) LOOP
+                WHERE a.attrelid = rel
+                  AND (a.attname = candidates[1] OR a.attname = id_column AND is_id) LOOP
       actions := actions || CASE
         WHEN col.attname = id_column THEN
           format('ALTER COLUMN %1$I TYPE @extschema@.bson_value USING %2$s(%1$I)', col.attname,
@@ -153,7 +178,12 @@ BEGIN
         END;
     END LOOP;
     EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
-    IF id_column IS NOT NULL THEN
+    IF NOT is_id THEN
+      EXECUTE format('SELECT coalesce(bool_and(coalesce(%I OPERATOR(@extschema@.=) (%I '
+          'OPERATOR(@extschema@.->) ''_id''::text), false)), true) FROM %s', id_column,
+          candidates[1], rel) INTO is_id;
+    END IF;
+    IF is_id THEN
       PERFORM docpatterns._collection_attach(rel, id_column, candidates[1]);
     END IF;
     RETURN cardinality(actions);
@@ -188,21 +218,15 @@ BEGIN
             DETAIL = 'Columns of the types bson, bson_value and objectid are converted.';
   END IF;
 
-  FOR trg IN SELECT t.tgname FROM pg_trigger AS t
+  FOR trg IN SELECT t.tgname, i.attname AS id, d.attname AS doc FROM pg_trigger AS t
+               JOIN pg_attribute AS i ON i.attrelid = rel AND i.attnum = t.tgattr[0]
+               JOIN pg_attribute AS d ON d.attrelid = rel AND d.attnum = t.tgattr[1]
               WHERE t.tgrelid = rel AND NOT t.tgisinternal
                 AND t.tgfoid = 'docpatterns.collection_set_id()'::regprocedure LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s', trg, rel);
-    FOR chk IN SELECT c.conname FROM pg_constraint AS c
-                WHERE c.conrelid = rel AND c.contype = 'c' AND cardinality(c.conkey) = 2
-                  AND pg_get_constraintdef(c.oid) = (
-                    SELECT format('CHECK ((%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) '
-                        '''_id''::text)))',
-                                  min(a.attname::text) FILTER (WHERE a.atttypid
-                                    = '@extschema@.bson_value'::regtype),
-                                  min(a.attname::text) FILTER (WHERE a.atttypid
-                                    = '@extschema@.bson'::regtype))
-                      FROM pg_attribute AS a WHERE a.attrelid = rel
-                          AND a.attnum = ANY (c.conkey)) LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', trg.tgname, rel);
+    FOR chk IN SELECT c.conname FROM pg_constraint AS c WHERE c.conrelid = rel AND c.contype = 'c'
+                  AND pg_get_constraintdef(c.oid) = format('CHECK ((%I OPERATOR(@extschema@.=) '
+                    '(%I OPERATOR(@extschema@.->) ''_id''::text)))', trg.id, trg.doc) LOOP
       EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
     END LOOP;
   END LOOP;

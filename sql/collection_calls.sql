@@ -9,7 +9,7 @@ CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bs
     OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[],
     OUT ordering text,
     OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text,
-    OUT doc_column text, OUT change text, OUT holds boolean)
+    OUT doc_column text, OUT change text, OUT holds boolean, OUT key_column text)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value,
   bson_value, boolean) IS

@@ -157,7 +157,6 @@ DECLARE
   wanted pg_catalog.text[];
   arrays pg_catalog.text[] := '{}';
   columns pg_catalog.text[];
-  id_column pg_catalog.text;
   parent pg_catalog.text;
   key @extschema@.bson;
   method pg_catalog.text := 'btree';
@@ -261,12 +260,10 @@ BEGIN
     END IF;
   ELSE
     -- the key of a collection is a column; missing values come first, as in MongoDB's order
-    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id,
-        pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
     FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
-        CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND id_column IS NOT NULL
-          THEN pg_catalog.concat(id_column, CASE
+        CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND q.key_column IS NOT NULL
+          THEN pg_catalog.concat(q.key_column, CASE
               WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
           ELSE
             pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)',

@@ -139,35 +139,35 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 	}
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		const DpKeyColumn *column = &decl->keys[i];
-		bool isnull = false;
-
 		if (decl->nkeys == 1)
 			part = *value;
 		else if (!dp_iter_next_value(&iter, &part))
 			return false;
-
-		if (column->type == dp_types()->bson_value)
-			key->values[i] = PointerGetDatum(dp_value_to_varlena(&part));
-		else if (part.type == DP_TYPE_NULL || part.type == DP_TYPE_UNDEFINED)
-			return false;
-		else
-		{
-			Oid base = getBaseType(column->type);
-
-			/* a link of another kind refers to no row: not an error here */
-			if ((base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
-				 base == FLOAT4OID || base == FLOAT8OID) != dp_type_is_number(part.type))
-				return false;
-			if (!value_convert(&part, column, &key->values[i], &isnull))
-				return false;
-			if (!isnull && !is_same_value(&part, key->values[i], column->type, base))
-				return false;
-		}
-		if (isnull)
+		if (!dp_key_column_of_value(&decl->keys[i], &part, &key->values[i]))
 			return false;
 	}
 	return true;
+}
+
+bool
+dp_key_column_of_value(const DpKeyColumn *column, const DpValue *value, Datum *result)
+{
+	Oid base;
+	bool isnull;
+
+	if (column->type == dp_types()->bson_value)
+	{
+		*result = PointerGetDatum(dp_value_to_varlena(value));
+		return true;
+	}
+	/* a link of another kind refers to no row: not an error here */
+	base = getBaseType(column->type);
+	if (value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED ||
+		(base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
+		 base == FLOAT4OID || base == FLOAT8OID) != dp_type_is_number(value->type) ||
+		!value_convert(value, column, result, &isnull))
+		return false;
+	return !isnull && is_same_value(value, *result, column->type, base);
 }
 
 bool
@@ -243,7 +243,7 @@ value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bo
 	volatile bool converted = true;
 
 	/* the input function of a user-defined type may do anything, so its errors are not caught */
-	if (column->type >= FirstNormalObjectId)
+	if (column->type >= FirstNormalObjectId && column->type != dp_types()->objectid)
 	{
 		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
 		return true;

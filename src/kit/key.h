@@ -37,6 +37,10 @@ extern void dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key);
  */
 extern bool dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key);
 
+/* The same for one column of a key; false also for a null and, but for bson_value, for undefined.
+ */
+extern bool dp_key_column_of_value(const DpKeyColumn *column, const DpValue *value, Datum *result);
+
 /* True if two keys have the same bytes. */
 extern bool dp_key_identical(DpDecl *decl, const DpKey *a, const DpKey *b);
 

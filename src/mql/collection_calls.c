@@ -11,8 +11,10 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -27,6 +29,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
@@ -84,10 +87,14 @@ static int64 last_ticket = 0;
 
 static void find_columns(Target *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
+static Oid key_type(Relation rel, AttrNumber key);
+static bool key_sorts(Target *target);
+static char *key_operand(Target *target, const char *value);
+static const char *key_fresh(Target *target);
+static char *key_value(Target *target);
 static AttrNumber view_key(Relation view, AttrNumber doc);
 static RangeTblEntry *view_table(Relation view, Query **query);
 static List *row_columns(Relation rel);
-static bool has_id_trigger(Relation rel);
 static const char *column(Target *target, AttrNumber attnum);
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
@@ -110,7 +117,7 @@ static void forget_unchanged(void *arg);
  * _collection_query(rel regclass, filter bson, sort bson, projection bson, field text, update
  * bson_value, array_filters bson_value, multi boolean) -> (source text, doc text, conditions text,
  * operands bson_value[], ordering text, locate text, located text, locks boolean, insertion text,
- * id text, doc_column text, change text, holds boolean)
+ * id text, doc_column text, change text, holds boolean, key_column text)
  *
  * The parts of a statement on the relation, called t, for a call that shows the projection, or a
  * field, of the documents, or updates them.  In the conditions $1 is the filter and $2 are the
@@ -131,8 +138,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	Target target = { 0 };
 	Conditions c = { 0 };
 	TupleDesc desc;
-	Datum values[13];
-	bool nulls[13] = { false };
+	Datum values[14];
+	bool nulls[14] = { false };
 	struct varlena *filter;
 	struct varlena *near;
 	struct varlena *far = NULL;
@@ -282,11 +289,12 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	{
 		/* a partitioned collection needs the key before its trigger fires */
 		values[8] = CStringGetTextDatum(psprintf(
-			"INSERT INTO %s (%s, %s) SELECT coalesce(d OPERATOR(%s.->) '_id'::pg_catalog.text, "
-			"docpatterns.bson_value_from(%s.objectid())), d "
+			"INSERT INTO %s (%s, %s) SELECT coalesce(%s, %s), d "
 			"FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-			source, key, column_name, c.schema, c.schema));
-		values[9] = CStringGetTextDatum(psprintf("t.%s", key));
+			source, key, column_name,
+			key_operand(&target, psprintf("(d OPERATOR(%s.->) '_id'::pg_catalog.text)", c.schema)),
+			key_fresh(&target)));
+		values[9] = CStringGetTextDatum(key_value(&target));
 	}
 	else
 	{
@@ -299,6 +307,9 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	}
 	values[10] = CStringGetTextDatum(column_name);
 	values[12] = BoolGetDatum(target.row != NIL && can_hold(target.rel));
+	nulls[13] = key == NULL;
+	if (key != NULL)
+		values[13] = CStringGetTextDatum(key);
 	table_close(target.rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
@@ -379,52 +390,14 @@ find_columns(Target *target)
 	}
 }
 
-/*
- * Whether the relation is a collection, and which of its columns its trigger
- * takes for the key and for the document.
- */
+/* Whether the relation is a collection, and which of its columns are the key and the document. */
 static bool
 is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
-{
-	TupleDesc desc = RelationGetDescr(rel);
-	const DpTypes *types = dp_types();
-
-	*key = *doc = 0;
-	if (!has_id_trigger(rel))
-		return false;
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (att->attisdropped)
-			continue;
-		if (*key == 0 && att->atttypid == types->bson_value)
-			*key = i + 1;
-		else if (*doc == 0 && att->atttypid == types->bson)
-			*doc = i + 1;
-	}
-	if (*key != 0 && *doc != 0)
-		return true;
-	*key = *doc = 0;
-	return false;
-}
-
-AttrNumber
-dp_collection_key(Relation rel)
-{
-	AttrNumber key;
-	AttrNumber doc;
-
-	return is_collection(rel, &key, &doc) ? key : 0;
-}
-
-/* Whether the relation has the trigger of collections. */
-static bool
-has_id_trigger(Relation rel)
 {
 	TriggerDesc *triggers = rel->trigdesc;
 	Oid function;
 
+	*key = *doc = 0;
 	if (triggers == NULL || !triggers->trig_insert_before_row || !triggers->trig_update_before_row)
 		return false;
 	/*
@@ -436,11 +409,110 @@ has_id_trigger(Relation rel)
 					   NULL, true);
 	triggers = rel->trigdesc;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-		if (triggers->triggers[i].tgfoid == function &&
-			(triggers->triggers[i].tgenabled == TRIGGER_FIRES_ON_ORIGIN ||
-			 triggers->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS))
-			return true;
+	{
+		Trigger *trigger = &triggers->triggers[i];
+
+		if (trigger->tgfoid == function && (trigger->tgenabled == TRIGGER_FIRES_ON_ORIGIN ||
+											trigger->tgenabled == TRIGGER_FIRES_ALWAYS))
+			return dp_collection_columns(trigger, RelationGetDescr(rel), key, doc);
+	}
 	return false;
+}
+
+bool
+dp_collection_columns(const Trigger *trigger, TupleDesc desc, AttrNumber *key, AttrNumber *doc)
+{
+	if (trigger->tgnattr != 2 ||
+		TupleDescAttr(desc, trigger->tgattr[1] - 1)->atttypid != dp_types()->bson)
+		return false;
+	*key = trigger->tgattr[0];
+	*doc = trigger->tgattr[1];
+	return true;
+}
+
+AttrNumber
+dp_collection_key(Relation rel)
+{
+	AttrNumber key;
+	AttrNumber doc;
+
+	return is_collection(rel, &key, &doc) ? key : 0;
+}
+
+char *
+dp_collection_key_in(Relation rel, AttrNumber key, const char *values)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), key - 1);
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "t.%s", quote_identifier(NameStr(att->attname)));
+	if (att->atttypid >= FirstNormalObjectId)
+		dp_sql_own_operator(&sql, "=");
+	else
+		appendStringInfoString(&sql, " OPERATOR(pg_catalog.=) ");
+	if (att->atttypid == dp_types()->bson_value)
+		appendStringInfo(&sql, "ANY (%s)", values);
+	else
+		appendStringInfo(&sql, "ANY (docpatterns._collection_keys(%s, NULL::%s))", values,
+						 format_type_be_qualified(att->atttypid));
+	return sql.data;
+}
+
+/* The type of the key column. */
+static Oid
+key_type(Relation rel, AttrNumber key)
+{
+	return TupleDescAttr(RelationGetDescr(rel), key - 1)->atttypid;
+}
+
+/* Whether the key column has the order of the documents' _id. */
+static bool
+key_sorts(Target *target)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(target->rel), target->key - 1);
+
+	/* NaN comes first among BSON's numbers and last among PostgreSQL's */
+	return att->atttypid != NUMERICOID &&
+		   (att->atttypid != TEXTOID || dp_collation_is_c(att->attcollation));
+}
+
+/* A bson_value as a key, NULL for one that is none. */
+static char *
+key_operand(Target *target, const char *value)
+{
+	Oid type = key_type(target->rel, target->key);
+
+	return psprintf(type == dp_types()->bson_value
+						? "%s"
+						: "(docpatterns._collection_keys(ARRAY[%s], NULL::%s))[1]",
+					value, format_type_be_qualified(type));
+}
+
+/* A new key, NULL if keys of that type are not generated. */
+static const char *
+key_fresh(Target *target)
+{
+	Oid type = key_type(target->rel, target->key);
+	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
+
+	if (type == UUIDOID)
+		return "pg_catalog.gen_random_uuid()";
+	if (type == dp_types()->objectid)
+		return psprintf("%s.objectid()", schema);
+	return type == dp_types()->bson_value
+			   ? psprintf("docpatterns.bson_value_from(%s.objectid())", schema)
+			   : "NULL";
+}
+
+/* The key of a row as a bson_value. */
+static char *
+key_value(Target *target)
+{
+	if (key_type(target->rel, target->key) == dp_types()->bson_value)
+		return psprintf("t.%s", column(target, target->key));
+	return psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column(target, target->doc),
+					quote_identifier(get_namespace_name(dp_types()->schema)));
 }
 
 /*
@@ -640,6 +712,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	bool on_key = target->key != 0 && is_id(path);
 	const char *index = NULL;
 	const char *expr;
+	char *operand;
 	bool arrays = false;
 	StringInfo sql = &c->sql;
 
@@ -659,29 +732,46 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		}
 	if (add_search(c, path, how, values, n))
 		return;
-	if (!on_key)
+	if (on_key)
+	{
+		if (how != DP_COMPARE_EQ && how != DP_COMPARE_IN && !key_sorts(target))
+			return;
+		expr = psprintf("t.%s", column(target, target->key));
+	}
+	else
 	{
 		if (target->facts == NULL)
 			target->facts = dp_doc_facts(target->rel, target->doc);
 		index = dp_doc_index(target->facts, path, &arrays);
 		if (index == NULL)
 			return;
-	}
-
-	if (on_key)
-		expr = psprintf("t.%s", column(target, target->key));
-	else
 		expr = psprintf("(t.%s OPERATOR(%s.->) %s::pg_catalog.text)", column(target, target->doc),
 						c->schema, quote_literal_cstr(index));
+	}
 	if (arrays)
 		sql = loose_condition(c, expr, path->nsteps > 1);
 	if (sql->len > 0)
 		appendStringInfoString(sql, " AND ");
-	appendStringInfo(sql, "%s OPERATOR(%s.%s) ", expr, c->schema, operators[how]);
+	operand = psprintf("($2)[%d]", c->noperands + 1);
 	if (how == DP_COMPARE_IN)
-		appendStringInfo(sql, "ANY (($2)[%d:%d])", c->noperands + 1, c->noperands + n);
+		operand = psprintf("($2)[%d:%d]", c->noperands + 1, c->noperands + n);
+	if (on_key && how == DP_COMPARE_IN)
+		appendStringInfoString(sql, dp_collection_key_in(target->rel, target->key, operand));
+	else if (how == DP_COMPARE_IN)
+		appendStringInfo(sql, "%s OPERATOR(%s.=) ANY (%s)", expr, c->schema, operand);
+	else if (on_key && key_type(target->rel, target->key) != dp_types()->bson_value)
+	{
+		operand = key_operand(target, operand);
+		/* a limit between the keys, such as 2.5, is for the filter */
+		if (how != DP_COMPARE_EQ)
+			appendStringInfo(sql, "(%s IS NULL OR ", operand);
+		appendStringInfo(sql, "%s OPERATOR(%s.%s) %s%s", expr,
+						 key_type(target->rel, target->key) == dp_types()->objectid ? c->schema
+																					: "pg_catalog",
+						 operators[how], operand, how == DP_COMPARE_EQ ? "" : ")");
+	}
 	else
-		appendStringInfo(sql, "($2)[%d]", c->noperands + 1);
+		appendStringInfo(sql, "%s OPERATOR(%s.%s) %s", expr, c->schema, operators[how], operand);
 	for (int i = 0; i < n; i++)
 		add_operand(c, dp_value_to_varlena(&values[i]));
 }
@@ -829,7 +919,7 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 	while (dp_iter_next(&iter, &field))
 	{
 		DpPath *path = dp_path_of_field(field.name);
-		bool on_key = target->key != 0 && is_id(path);
+		bool on_key = target->key != 0 && is_id(path) && key_sorts(target);
 		const char *index = NULL;
 		int64 direction;
 
@@ -874,7 +964,7 @@ row_key(Target *target, const char *schema)
 	StringInfoData sql;
 
 	if (target->key != 0)
-		return psprintf("t.%s", column(target, target->key));
+		return key_value(target);
 	list_free(RelationGetIndexList(target->rel));
 	if (!OidIsValid(target->rel->rd_pkindex))
 		return NULL;
@@ -891,7 +981,7 @@ row_key(Target *target, const char *schema)
 }
 
 void
-dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
+dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 {
 	Target target = { 0 };
 	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
@@ -902,7 +992,7 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", relid)));
 	find_columns(&target);
-	memset(lookup, 0, sizeof(DpLookup));
+	memset(lookup, 0, sizeof(DpDocLookup));
 	lookup->source =
 		psprintf("%s AS t",
 				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
@@ -913,13 +1003,16 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
 					   target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	lookup->deep = path->nsteps > 1;
 	if (target.key != 0 && is_id(path))
-		lookup->expr = lookup->key;
+		lookup->in = dp_collection_key_in(target.rel, target.key, "$1");
 	else
 	{
 		index = dp_doc_index(dp_doc_facts(target.rel, target.doc), path, &lookup->arrays);
 		if (index != NULL)
+		{
 			lookup->expr = psprintf("(%s OPERATOR(%s.->) %s::pg_catalog.text)", lookup->doc, schema,
 									quote_literal_cstr(index));
+			lookup->in = psprintf("%s OPERATOR(%s.=) ANY ($1)", lookup->expr, schema);
+		}
 	}
 	table_close(target.rel, AccessShareLock);
 }

@@ -8,6 +8,7 @@
 
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
+#include "utils/reltrigger.h"
 #include "utils/relcache.h"
 
 #include "bson/path.h"
@@ -45,20 +46,28 @@ extern bool dp_doc_is_call(Node *node, const char *function, Oid argtype, Const 
 /* The column that is the key of a collection, 0 if the relation is not one. */
 extern AttrNumber dp_collection_key(Relation rel);
 
+/* The columns that the trigger of a collection names. Returns false for any other trigger. */
+extern bool
+dp_collection_columns(const Trigger *trigger, TupleDesc desc, AttrNumber *key, AttrNumber *doc);
+
+/* SQL: whether that column of a table t is among the values, an expression of type bson_value[]. */
+extern char *dp_collection_key_in(Relation rel, AttrNumber key, const char *values);
+
 /* How the rows of a relation, called t, are found by values at a path; all are pieces of SQL. */
-typedef struct DpLookup
+typedef struct DpDocLookup
 {
 	char *source;  /* "schema"."relation" AS t */
 	char *doc;     /* t."column" with the documents */
 	char *key;     /* the row's key as a bson_value; NULL if it has none */
 	char *expr;    /* the indexed expression for the path, a bson_value; NULL if there is none */
+	char *in;      /* whether the value at the path is among $1; NULL without an index */
 	bool arrays;   /* it may be an array, or NULL for an array on the way if the path is ... */
 	bool deep;     /* ... of several steps: for filters these rows count, too */
 	bool is_table; /* rows have a tableoid and a ctid */
-} DpLookup;
+} DpDocLookup;
 
 /* Raises what collection_find() does for relations without documents. */
-extern void dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup);
+extern void dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup);
 
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);

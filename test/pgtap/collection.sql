@@ -3,7 +3,7 @@ SET client_min_messages = warning;
 BEGIN;
 SELECT plan(99);
 
-SELECT function_returns('collection_create', ARRAY['text', 'boolean'], 'regclass');
+SELECT function_returns('collection_create', ARRAY['text', 'boolean', 'text'], 'regclass');
 SELECT function_returns('bson_column_convert', ARRAY['regclass', 'text', 'name'], 'integer');
 SELECT function_returns('docpatterns', 'collection_set_id', ARRAY[]::text[], 'trigger');
 
@@ -121,7 +121,7 @@ ALTER TABLE c RENAME COLUMN key TO _id;
 ALTER TABLE c RENAME COLUMN body TO doc;
 CREATE TABLE plain (a int);
 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id();
-SELECT throws_ok('INSERT INTO plain VALUES (1)', '42804', NULL, 'the trigger on another table');
+SELECT throws_ok('INSERT INTO plain VALUES (1)', '39P01', NULL, 'the trigger on another table');
 DROP TRIGGER t ON plain;
 
 -- Names.

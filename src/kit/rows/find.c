@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "bson/reader.h"
 #include "kit/note.h"
 #include "kit/rows/lookup.h"
 #include "kit/rows/state.h"
@@ -35,6 +36,7 @@ typedef struct Queued
 } Queued;
 
 static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
+static bool search_convert(DpWriteSearch *scan);
 static void current_set(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
 static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
@@ -96,12 +98,32 @@ dp_writer_next(DpWriter *w)
 
 			for (i = 0; i < scan->nkeys; i++)
 				scan->keys[i].sk_argument = w->values[i];
+			if (scan->column != NULL && !search_convert(scan))
+			{
+				MemoryContextSwitchTo(old);
+				continue;
+			}
 			scan->desc->xs_snapshot = snapshot;
 			index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
 			MemoryContextSwitchTo(old);
 			w->scan = scan;
 		}
 	}
+}
+
+/* Makes the value a key of the table. Returns false for one that no row has. */
+static bool
+search_convert(DpWriteSearch *scan)
+{
+	DpValue value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(scan->keys[0].sk_argument));
+	MemoryContext old;
+	bool found;
+
+	MemoryContextReset(scan->converted);
+	old = MemoryContextSwitchTo(scan->converted);
+	found = dp_key_column_of_value(scan->column, &value, &scan->keys[0].sk_argument);
+	MemoryContextSwitchTo(old);
+	return found;
 }
 
 bool
@@ -552,6 +574,12 @@ scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf)
 	{
 		scan->keys[i] = index->keys[i];
 		fmgr_info_copy(&scan->keys[i].sk_func, &index->keys[i].sk_func, w->context);
+	}
+	if (OidIsValid(index->column.type))
+	{
+		scan->column = memcpy(palloc(sizeof(DpKeyColumn)), &index->column, sizeof(DpKeyColumn));
+		scan->converted =
+			AllocSetContextCreate(w->context, "docpatterns searched key", ALLOCSET_SMALL_SIZES);
 	}
 	scan->index = index_open(index->index, AccessShareLock);
 	scan->desc = dp_index_beginscan(leaf->rel, scan->index, w->snapshot, scan->nkeys);

@@ -23,6 +23,7 @@
 
 #include "bson/catalog.h"
 #include "kit/rows/lookup.h"
+#include "mql/collection_calls.h"
 
 typedef enum LookupKind
 {
@@ -195,20 +196,6 @@ dp_trigger_is_collection(const Trigger *trigger)
 		   dp_is_internal(trigger->tgfoid, "collection_set_id");
 }
 
-bool
-dp_table_is_collection(Relation rel)
-{
-	TriggerDesc *triggers = dp_triggers(rel);
-	int i;
-
-	for (i = 0; i < triggers->numtriggers; i++)
-	{
-		if (dp_trigger_is_collection(&triggers->triggers[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Makes a lookup, in the context. */
 static DpLookup *
 lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, MemoryContext context)
@@ -255,6 +242,13 @@ index_find(DpLookup *lookup, Relation rel)
 			index_keys(found, index,
 					   lookup->kind == LOOKUP_PRIMARY ? IndexRelationGetNumberOfKeyAttributes(index)
 													  : 1);
+			if (lookup->kind == LOOKUP_PATH && index->rd_opcintype[0] != dp_types()->bson_value)
+			{
+				AttrNumber attnum = index->rd_index->indkey.values[0];
+
+				found->column.type = TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid;
+				found->column.typmod = -1;
+			}
 			best_unique = unique;
 			best_columns = columns;
 		}
@@ -284,12 +278,8 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 		return column > 0 && attnum == column;
 	}
 
-	/* the _id column of a collection */
-	if (strcmp(lookup->path, "_id") == 0 && attnum > 0 &&
-		TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid == dp_types()->bson_value &&
-		dp_table_is_collection(rel))
-		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") ==
-			   0;
+	if (strcmp(lookup->path, "_id") == 0 && attnum > 0)
+		return attnum == dp_collection_key(rel);
 
 	/* an extension's table is searched only by its key, whatever indexes it has */
 	if (lookup->column == NULL)

@@ -19,6 +19,7 @@ typedef struct DpLookupIndex
 	Oid index; /* InvalidOid: none */
 	int nkeys;
 	ScanKeyData keys[INDEX_MAX_KEYS]; /* without their arguments */
+	DpKeyColumn column; /* has a type if BSON values are searched in a column of another type */
 } DpLookupIndex;
 
 /*
@@ -33,9 +34,8 @@ extern DpLookupIndex *dp_lookup_key(Relation rel);
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
 extern void dp_lookup_missing(DpLookup *lookup, Relation rel) pg_attribute_noreturn();
 
-/* True for a trigger that maintains the _id of a collection, and for a table that has one. */
+/* True for a trigger that maintains the _id of a collection. */
 extern bool dp_trigger_is_collection(const Trigger *trigger);
-extern bool dp_table_is_collection(Relation rel);
 
 /* Changes with every change of the schema of any relation. */
 extern uint64 dp_schema_generation(void);

@@ -40,6 +40,8 @@ typedef struct DpWriteSearch
 	Relation index;
 	int nkeys;
 	ScanKeyData *keys;
+	const DpKeyColumn *column; /* values are converted to it, unless NULL .. */
+	MemoryContext converted;   /* .. in this context */
 	IndexScanDesc desc;
 } DpWriteSearch;
 

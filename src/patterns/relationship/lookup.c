@@ -28,6 +28,7 @@
 #include "bson/path.h"
 #include "kit/rows/lookup.h"
 #include "kit/sql/text.h"
+#include "mql/collection_calls.h"
 
 /* The statement of a call site */
 typedef struct LookupCache
@@ -229,17 +230,20 @@ lookup_sql(Oid relid, const char *path, bool with_null)
 	StringInfoData sql;
 	Relation rel = try_relation_open(relid, AccessShareLock);
 	char *column;
-	bool by_id;
+	AttrNumber key = 0;
+	char *by_id = NULL;
 	bool by_path = false;
 
 	if (rel == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", relid)));
 	column = document_column(rel);
-	by_id = strcmp(path, "_id") == 0 && rel->trigdesc != NULL && dp_table_is_collection(rel);
-	if (!by_id && !with_null &&
-		(rel->rd_rel->relkind == RELKIND_RELATION ||
-		 rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE))
+	if (strcmp(path, "_id") == 0)
+		key = dp_collection_key(rel);
+	if (key != 0)
+		by_id = dp_collection_key_in(rel, key, "$2");
+	else if (!with_null && (rel->rd_rel->relkind == RELKIND_RELATION ||
+							rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE))
 		by_path =
 			dp_lookup_index(dp_lookup_path(relid, column, path, CurrentMemoryContext), rel) != NULL;
 	relation_close(rel, NoLock);
@@ -250,12 +254,8 @@ lookup_sql(Oid relid, const char *path, bool with_null)
 	appendStringInfo(&sql, " AS t WHERE t.%s", quote_identifier(column));
 	dp_sql_own_operator(&sql, "@@");
 	appendStringInfoString(&sql, "$1 AND ");
-	if (by_id)
-	{
-		appendStringInfoString(&sql, "t._id");
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "ANY ($2)");
-	}
+	if (by_id != NULL)
+		appendStringInfoString(&sql, by_id);
 	else if (by_path)
 	{
 		StringInfoData field;

@@ -92,7 +92,7 @@ static char *field_of(const DpPath *path);
 void
 dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 {
-	DpLookup lookup;
+	DpDocLookup lookup;
 	StringInfoData sql;
 	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
 
@@ -107,10 +107,10 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 									 : "NULL::pg_catalog.oid, NULL::pg_catalog.tid");
 	appendStringInfo(&sql, " FROM %s WHERE ", lookup.source);
 
-	if (lookup.expr != NULL)
+	if (lookup.in != NULL)
 	{
-		g->plan = prepare(psprintf("%s%s OPERATOR(%s.=) ANY ($1)", sql.data, lookup.expr, schema),
-						  dp_types()->bson_value_array, CURSOR_OPT_GENERIC_PLAN);
+		g->plan = prepare(psprintf("%s%s", sql.data, lookup.in), dp_types()->bson_value_array,
+						  CURSOR_OPT_GENERIC_PLAN);
 		if (uses_index(g->plan))
 		{
 			g->access = DP_GRAPH_BY_VALUE;
