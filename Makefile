@@ -86,6 +86,7 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/kv_set.sql \
 	sql/patterns/kv_sorted.sql \
 	sql/patterns/kv_leaderboard.sql \
+	sql/untyped.sql \
 	sql/pattern_advise.sql)
 
 # Steps between releases are in sql/upgrades. From each release that one leads away from, they are joined into a script to this

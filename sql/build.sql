@@ -19,9 +19,9 @@ CREATE FUNCTION bson_array() RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_array_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_array() IS 'The empty array';
 
-CREATE FUNCTION to_bson(anyelement) RETURNS bson_value
+CREATE FUNCTION to_bson(anycompatible) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION to_bson(anyelement) IS
+COMMENT ON FUNCTION to_bson(anycompatible) IS
   'SQL value of any type as a BSON value; NULL for NULL; error 22003 for a numeric of more than 34 '
   'digits, 22008 for an infinite date';
 
@@ -29,31 +29,31 @@ CREATE FUNCTION row_to_bson(record) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION row_to_bson(record) IS 'A document of the columns of a row, NULL as null';
 
-CREATE FUNCTION docpatterns.bson_agg_transfn(internal, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_agg_transfn(internal, anycompatible) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_agg_finalfn(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C STABLE PARALLEL SAFE;
 
-CREATE AGGREGATE bson_agg("any") (
+CREATE AGGREGATE bson_agg(anycompatible) (
   SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024,
   FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_agg("any") IS
+COMMENT ON AGGREGATE bson_agg(anycompatible) IS
   'An array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes '
   'null';
 
-CREATE FUNCTION docpatterns.bson_object_agg_transfn(internal, text, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_object_agg_transfn(internal, text, anycompatible) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_object_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_merge_agg_transfn(internal, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_merge_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_merge_agg_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_merge_agg_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
-CREATE AGGREGATE bson_object_agg(key text, value "any") (
+CREATE AGGREGATE bson_object_agg(key text, value anycompatible) (
   SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048,
   FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_object_agg(text, "any") IS
+COMMENT ON AGGREGATE bson_object_agg(text, anycompatible) IS
   'A document of names and values of all rows; of a repeated name the last value stays, at the '
   'place of the first. Error: 22004 a NULL name';
 

@@ -1,6 +1,6 @@
 -- Sketches of distinct values (HyperLogLog). The functions are in src/bson/distinctfn.c.
 
-CREATE FUNCTION docpatterns.bson_distinct_step(internal, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_step(internal, anycompatible) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_step' LANGUAGE C STABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_distinct_merge_step(internal, bson_value) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_merge_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -13,13 +13,13 @@ CREATE FUNCTION docpatterns.bson_distinct_deserialize(bytea, internal) RETURNS i
 CREATE FUNCTION docpatterns.bson_distinct_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
-CREATE AGGREGATE bson_distinct_agg("any") (
+CREATE AGGREGATE bson_distinct_agg(anycompatible) (
   SFUNC = docpatterns.bson_distinct_step, STYPE = internal, SSPACE = 2100,
   FINALFUNC = docpatterns.bson_distinct_final,
   COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_distinct_agg("any") IS
+COMMENT ON AGGREGATE bson_distinct_agg(anycompatible) IS
   'A sketch of the distinct values; without rows an empty one';
 
 CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
@@ -32,9 +32,9 @@ COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS
   'One sketch of the values of all sketches; NULL and null are empty ones. Errors: 22023 not a '
   'sketch, XX001 a damaged one';
 
-CREATE FUNCTION bson_distinct_add(sketch bson_value, value "any") RETURNS bson_value
+CREATE FUNCTION bson_distinct_add(sketch bson_value, value anycompatible) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_add' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_distinct_add(bson_value, "any") IS
+COMMENT ON FUNCTION bson_distinct_add(bson_value, anycompatible) IS
   'The sketch with one more value; NULL and null sketches are empty, a NULL value adds nothing. '
   'Errors: 22023 not a sketch, XX001 a damaged one';
 

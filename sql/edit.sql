@@ -1,13 +1,14 @@
 -- Editing documents: bson_set, bson_unset, || and - (src/bson/editfn.c).
 
-CREATE FUNCTION bson_set(doc bson, path text, value "any") RETURNS bson
+CREATE FUNCTION bson_set(doc bson, path text, value anycompatible) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_set' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_set(bson, text, "any") IS
+COMMENT ON FUNCTION bson_set(bson, text, anycompatible) IS
   'The document with the value, of any SQL type, at the dotted path';
 
-CREATE FUNCTION bson_set(doc bson, path text, value "any", create_missing boolean) RETURNS bson
+CREATE FUNCTION bson_set(doc bson, path text, value anycompatible, create_missing boolean)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_set' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_set(bson, text, "any", boolean) IS
+COMMENT ON FUNCTION bson_set(bson, text, anycompatible, boolean) IS
   'The same; with create_missing false, a document without a value at the path stays as it is';
 
 CREATE FUNCTION bson_unset(doc bson, VARIADIC paths text[]) RETURNS bson

@@ -801,9 +801,9 @@ CREATE FUNCTION docpatterns.pattern_guard_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.pattern_guard_trigger() IS
   'trigger of side tables: rejects direct writes (55000)';
 
-CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
+CREATE FUNCTION pattern_whole(doc bson, rel regclass, key anycompatible) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
-COMMENT ON FUNCTION pattern_whole(bson, regclass, "any") IS
+COMMENT ON FUNCTION pattern_whole(bson, regclass, anycompatible) IS
   'The document of a row with everything that patterns have moved elsewhere, as the views '
   '<table>_whole show it. For a document without moved parts it costs a look at the flags. Error: '
   '54000 above 1 GB';

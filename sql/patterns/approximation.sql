@@ -232,19 +232,20 @@ COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS
 
 -- Calls -------------------------------------------------------------------------------------------
 
-CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL)
+CREATE FUNCTION approximation_add(rel regclass, key anycompatible, amount "any",
+  name text DEFAULT NULL)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
+COMMENT ON FUNCTION approximation_add(regclass, anycompatible, "any", text) IS
   'Counts an event: adds the amount on average (with shards exactly) and returns whether anything '
-  'was written. Needs UPDATE; locks the row only to write it (with shards, never). Errors: P0002 no '
-  'such document, if it is read, 42804 an amount or a field that is not a number, 22023 an amount '
+  'was written. Needs UPDATE; locks the row only to write it (with shards, never). Errors: P0002 '
+  'no such document, if it is read, 42804 an amount or a field that is not a number, 22023 an amount '
   'that is not finite, 42809 a key of another type';
 
-CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL,
+CREATE FUNCTION approximation_read(rel regclass, key anycompatible, name text DEFAULT NULL,
   OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
-COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
+COMMENT ON FUNCTION approximation_read(regclass, anycompatible, text) IS
   'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with shards: '
   'exact). Needs SELECT; reads one row, with shards one row per shard';
 

@@ -25,10 +25,10 @@ CREATE FUNCTION docpatterns._fanout_verify(rel regclass, name text) RETURNS void
 COMMENT ON FUNCTION docpatterns._fanout_verify(regclass, text) IS
   'compiles a declaration: errors for what is wrong with its paths and order';
 
-CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100,
+CREATE FUNCTION fanout_timeline(rel regclass, reader anycompatible, take int DEFAULT 100,
   name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_fanout_timeline' LANGUAGE C STABLE ROWS 100 COST 1000;
-COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
+COMMENT ON FUNCTION fanout_timeline(regclass, anycompatible, int, text) IS
   'The first take posts (keep at most) of the authors whom the reader follows, in the order of '
   'walls, each with its primary key and its current document. Needs SELECT on posts and walls, and '
   'on followers for a reader without a wall. Takes no locks. Errors: 42704 no fan-out, 22004 or '

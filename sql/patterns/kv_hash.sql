@@ -6,6 +6,11 @@ COMMENT ON FUNCTION kv_hset(text, text, "any") IS
   'Sets fields of a hash: field, value, ... Returns how many are new. Error: 22023 an odd number '
   'of arguments';
 
+CREATE FUNCTION kv_hset(space text, key text, field text, value anycompatible) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_hset' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_hset(text, text, text, anycompatible) IS
+  'Sets a field of a hash. Returns 1 if it is new';
+
 CREATE FUNCTION kv_hget(space text, key text, field text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_hget' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_hget(text, text, text) IS 'The value of a field, NULL without one';

@@ -14,9 +14,10 @@ CREATE FUNCTION kv_smembers(space text, key text) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_smembers' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_smembers(text, text) IS 'The members of a set, in order';
 
-CREATE FUNCTION kv_sismember(space text, key text, member "any") RETURNS boolean
+CREATE FUNCTION kv_sismember(space text, key text, member anycompatible) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_sismember' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_sismember(text, text, "any") IS 'Whether a value is a member of a set';
+COMMENT ON FUNCTION kv_sismember(text, text, anycompatible) IS
+  'Whether a value is a member of a set';
 
 CREATE FUNCTION kv_scard(space text, key text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_scard' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;

@@ -15,14 +15,26 @@ COMMENT ON FUNCTION kv_zincrby(text, text, "any") IS
   'Adds to the score of a member (0 if missing): [options,] number, member. Returns the new score, '
   'NULL if a condition prevented it. Errors as kv_zadd';
 
+-- One untyped argument beside a typed one, as some drivers send them
+CREATE FUNCTION kv_zadd(space text, key text, score anycompatible, member text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_zadd' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_zadd(text, text, anycompatible, text) IS
+  'Sets the score of a member. Returns 1 if it is new';
+
+CREATE FUNCTION kv_zincrby(space text, key text, "by" anycompatible, member text) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_kv_zincrby' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_zincrby(text, text, anycompatible, text) IS
+  'Adds to the score of a member (0 if missing) and returns the new score';
+
 CREATE FUNCTION kv_zrem(space text, key text, VARIADIC members "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zrem' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_zrem(text, text, "any") IS
   'Removes members of a sorted set and returns how many there were';
 
-CREATE FUNCTION kv_zscore(space text, key text, member "any") RETURNS bson_value
+CREATE FUNCTION kv_zscore(space text, key text, member anycompatible) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_zscore' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_zscore(text, text, "any") IS 'The score of a member, NULL if it is missing';
+COMMENT ON FUNCTION kv_zscore(text, text, anycompatible) IS
+  'The score of a member, NULL if it is missing';
 
 CREATE FUNCTION kv_zcard(space text, key text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zcard' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
@@ -35,15 +47,15 @@ COMMENT ON FUNCTION kv_zcount(text, text, "any", "any") IS
   'The number of members with scores from min to max; text may be ''-inf'', ''+inf'', and ''(5'' '
   'for more, or less, than 5. Costs two ranks. Errors: 42804, 22P02, 22023';
 
-CREATE FUNCTION kv_zrank(space text, key text, member "any") RETURNS bigint
+CREATE FUNCTION kv_zrank(space text, key text, member anycompatible) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zrank' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_zrank(text, text, "any") IS
+COMMENT ON FUNCTION kv_zrank(text, text, anycompatible) IS
   'The rank of a member: how many come before it in the order of score and member; NULL if it is '
   'missing. The cost grows with the logarithm of the number of members';
 
-CREATE FUNCTION kv_zrevrank(space text, key text, member "any") RETURNS bigint
+CREATE FUNCTION kv_zrevrank(space text, key text, member anycompatible) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zrevrank' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_zrevrank(text, text, "any") IS
+COMMENT ON FUNCTION kv_zrevrank(text, text, anycompatible) IS
   'The rank from the highest score down, NULL if the member is missing';
 
 CREATE FUNCTION kv_zrange(space text, key text, start bigint, stop bigint, OUT member bson_value,

@@ -683,36 +683,40 @@ COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS
 
 -- Calls -------------------------------------------------------------------------------------------
 
-CREATE FUNCTION outlier_push(rel regclass, key "any", VARIADIC "values" "any") RETURNS bigint
+CREATE FUNCTION outlier_push(rel regclass, key anycompatible, VARIADIC "values" "any")
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION outlier_push(regclass, "any", VARIADIC "any") IS
+COMMENT ON FUNCTION outlier_push(regclass, anycompatible, VARIADIC "any") IS
   'Appends values to the whole array of a document and returns how many were added. Locks the row; '
   'needs SELECT and UPDATE. The cost does not depend on the length of an outlier. Errors: P0002 no '
   'such document, 42809 a key of another type, 42804 the field is not an array';
 
-CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any")
+CREATE FUNCTION outlier_push_into(rel regclass, name text, key anycompatible,
+  VARIADIC "values" "any")
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push_into' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS
+COMMENT ON FUNCTION outlier_push_into(regclass, text, anycompatible, VARIADIC "any") IS
   'outlier_push for a table with several outlier patterns';
 
-CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL)
+CREATE FUNCTION outlier_pull(rel regclass, key anycompatible, value "any", name text DEFAULT NULL)
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_pull' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION outlier_pull(regclass, "any", "any", text) IS
+COMMENT ON FUNCTION outlier_pull(regclass, anycompatible, "any", text) IS
   'Removes all elements that equal the value from the whole array and returns their number. Locks '
   'the row; needs SELECT and UPDATE. Chunks are found by index. Errors as outlier_push';
 
-CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL)
+CREATE FUNCTION outlier_contains(rel regclass, key anycompatible, value "any",
+  name text DEFAULT NULL)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_contains' LANGUAGE C STABLE;
-COMMENT ON FUNCTION outlier_contains(regclass, "any", "any", text) IS
+COMMENT ON FUNCTION outlier_contains(regclass, anycompatible, "any", text) IS
   'Whether the whole array holds the value. Needs SELECT. Costs the document and an index search '
   'of the extras. Errors as outlier_push';
 
-CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) RETURNS SETOF bson
+CREATE FUNCTION outlier_find(rel regclass, value anycompatible, name text DEFAULT NULL)
+  RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_outlier_find' LANGUAGE C STABLE ROWS 10 COST 1000;
-COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
+COMMENT ON FUNCTION outlier_find(regclass, anycompatible, text) IS
   'The documents, as stored, whose whole arrays hold the value. Needs SELECT. Extras are found by '
   'index, kept elements by index with index_elements, otherwise by one scan of the table. Errors: '
   '42704 no outlier pattern, 22023 several and none is named';
@@ -724,16 +728,17 @@ COMMENT ON FUNCTION docpatterns._outlier_rows(regclass, text, bson_value) IS
   'internal: the keys, as rows of key columns, of documents that the user sees and that have one '
   'of the values (an array) among their extras; found by index';
 
-CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION outlier_count(rel regclass, key anycompatible, name text DEFAULT NULL)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;
-COMMENT ON FUNCTION outlier_count(regclass, "any", text) IS
+COMMENT ON FUNCTION outlier_count(regclass, anycompatible, text) IS
   'The number of elements of the whole array. Needs SELECT. Costs one row for each chunk. Errors '
   'as outlier_push';
 
-CREATE FUNCTION outlier_page(rel regclass, key "any", skip bigint, take bigint,
+CREATE FUNCTION outlier_page(rel regclass, key anycompatible, skip bigint, take bigint,
   name text DEFAULT NULL, OUT "position" bigint, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_page_sql' LANGUAGE C STABLE;
-COMMENT ON FUNCTION outlier_page(regclass, "any", bigint, bigint, text) IS
+COMMENT ON FUNCTION outlier_page(regclass, anycompatible, bigint, bigint, text) IS
   'Elements of the whole array from position skip (from 0), at most take. Needs SELECT. Reads only '
   'the chunks of the page. Errors as outlier_push, and 22023 negative numbers';
 

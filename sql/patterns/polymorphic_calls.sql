@@ -409,12 +409,13 @@ COMMENT ON FUNCTION polymorphic_variants(regclass, text) IS
   'The variants that are declared or found (NULL: documents without the field), with the number of '
   'documents, view and schema. Reads the whole table; needs SELECT';
 
-CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text,
+CREATE FUNCTION polymorphic_retype(rel regclass, key anycompatible, variant text,
   change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
                                    item_path text DEFAULT NULL,
                                        name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_polymorphic_retype' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure, text, text) IS
+COMMENT ON FUNCTION polymorphic_retype(regclass, anycompatible, text, bson, regprocedure, text,
+  text) IS
   'Makes the document of a key (or the sub-document at item_path) one of another variant: changes '
   'it '
   'by an update document or a function of a bson, sets the field and writes it. Returns whether '

@@ -31,9 +31,9 @@ COMMENT ON FUNCTION docpatterns._preallocated_shape(bson) IS
   'the shape itself; error 22023 unless it is one';
 
 CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL,
-  fill "any" DEFAULT NULL) RETURNS bson
+  fill anycompatible DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_grid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
+COMMENT ON FUNCTION preallocated_grid(int[], text[], anycompatible) IS
   'A shape: rows of cells, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field '
   '"accessible" names some of them. fill is the value of a free cell (default 0). Error: 22023 '
   'rows without cells, more than 100000 cells, or accessible slots that do not exist';
@@ -50,15 +50,15 @@ COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
   'A shape: a cell for each day of the document''s month (with weekdays_only from Monday to '
   'Friday), which holds its number while free. Error: 22023 a bad path';
 
-CREATE FUNCTION preallocated_pool(n int, fill "any" DEFAULT NULL) RETURNS bson
+CREATE FUNCTION preallocated_pool(n int, fill anycompatible DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_pool' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION preallocated_pool(int, "any") IS
+COMMENT ON FUNCTION preallocated_pool(int, anycompatible) IS
   'A shape: slots 1 to n; fill is the value of a free cell (default 0). Error: 22023 unless there '
   'are 1 to 100000';
 
-CREATE FUNCTION preallocated_clock(units text[], fill "any" DEFAULT NULL) RETURNS bson
+CREATE FUNCTION preallocated_clock(units text[], fill anycompatible DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_clock' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
+COMMENT ON FUNCTION preallocated_clock(text[], anycompatible) IS
   'A shape: counters named by the units, {hour,minute} being 0.0 to 23.59; fill is their first '
   'value (default 0). Error: 22023 unless units are hour, minute and second, each a part of the '
   'one before';

@@ -1,9 +1,9 @@
 -- Relationships: conversion between embedded and linked documents, advice on which to choose, and
 -- $lookup as a function. Consistent arrays of ids are in relationship.sql.
 
-CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
+CREATE FUNCTION bson_lookup(rel regclass, path text, value anycompatible) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
-COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
+COMMENT ON FUNCTION bson_lookup(regclass, text, anycompatible) IS
   'The documents of rel whose field at path equals the value, as an array, as $lookup finds them. '
   'An array is looked up by its elements, arrays on the other side match by theirs; NULL finds '
   'documents without the field, or with null. Uses an index on (doc -> path), the key _id of a '

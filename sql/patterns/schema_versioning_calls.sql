@@ -201,9 +201,10 @@ COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, in
 
 -- Upgrade when accessed ---------------------------------------------------------------------------
 
-CREATE FUNCTION schema_versioning_read(rel regclass, key "any", name text DEFAULT NULL) RETURNS bson
+CREATE FUNCTION schema_versioning_read(rel regclass, key anycompatible, name text DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_read' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
+COMMENT ON FUNCTION schema_versioning_read(regclass, anycompatible, text) IS
   'The document of a key in the current version, which is also stored, unless the transaction is '
   'read-only; NULL if there is none. Needs SELECT and UPDATE; locks the row only to write it. '
   'Errors: 42809 a key of another type, 23514 an unknown version, and those of steps';

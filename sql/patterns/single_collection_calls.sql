@@ -1,9 +1,9 @@
 -- Functions of the single collection pattern for users.
 
-CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT NULL,
+CREATE FUNCTION single_collection_get(rel regclass, id anycompatible, type text DEFAULT NULL,
   name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_collection_get' LANGUAGE C STABLE COST 1000 ROWS 100;
-COMMENT ON FUNCTION single_collection_get(regclass, "any", text, text) IS
+COMMENT ON FUNCTION single_collection_get(regclass, anycompatible, text, text) IS
   'The documents related to an ID (with the document itself, if it is self-related), or the '
   'document of a key and all below, in key order; with type only those of the type. One index scan '
   'with the rights of the caller. Errors: 42704, 22023 a type where documents have none, 42809 a '

@@ -166,7 +166,8 @@ BEGIN
         AND f.refclassid = 'pg_proc'::regclass
     WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
       AND d.refobjid = deleted
-      AND f.refobjid = '@extschema@.versioning_revisions(regclass, "any", text)'::regprocedure
+      AND f.refobjid =
+        '@extschema@.versioning_revisions(regclass, anycompatible, text)'::regprocedure
         AND v.relowner = made_by
       AND 'security_invoker=true' = ANY (v.reloptions)
     ORDER BY v.oid LIMIT 1;

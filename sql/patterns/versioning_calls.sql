@@ -1,18 +1,19 @@
 -- Functions that read history (src/patterns/versioning/).
 
-CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL)
+CREATE FUNCTION versioning_at(rel regclass, key anycompatible, revision bigint,
+  name text DEFAULT NULL)
   RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_versioning_at' LANGUAGE C STABLE COST 100;
-COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
+COMMENT ON FUNCTION versioning_at(regclass, anycompatible, bigint, text) IS
   'The document of a key at a revision; NULL for a deletion, and where no difference leads to it. '
   'Needs SELECT. Costs a look at the row and at most 32 revisions. Error: 22023 no such revision';
 
-CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT NULL,
+CREATE FUNCTION versioning_revisions(rel regclass, key anycompatible, name text DEFAULT NULL,
   OUT revision bigint, OUT since timestamptz,
     OUT until timestamptz, OUT operation text, OUT who text,
     OUT transaction xid8) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
-COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
+COMMENT ON FUNCTION versioning_revisions(regclass, anycompatible, text) IS
   'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
   'this transaction have no since yet. Needs SELECT';
 
@@ -46,26 +47,29 @@ COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
   'The documents of a table at a time, with revision and interval, including those deleted since. '
   'Needs SELECT and follows row-level security. Takes no locks';
 
-CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL,
+CREATE FUNCTION versioning_diff(rel regclass, key anycompatible, a bigint, b bigint,
+  name text DEFAULT NULL,
   OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_diff' LANGUAGE C STABLE COST 100 ROWS 10;
-COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
+COMMENT ON FUNCTION versioning_diff(regclass, anycompatible, bigint, bigint, text) IS
   'The paths at which two revisions of a document differ, as bson_diff lists them, without the '
   'revision''s number. A deletion is an empty document. Needs SELECT. Errors as versioning_at, and '
   '22023 an unknown document';
 
-CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
+CREATE FUNCTION versioning_field_history(rel regclass, key anycompatible, path text,
+  name text DEFAULT NULL,
   OUT revision bigint, OUT since timestamptz, OUT who text,
     OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
-COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
+COMMENT ON FUNCTION versioning_field_history(regclass, anycompatible, text, text) IS
   'A row for each revision that changed the value at a path (NULL: no value); skips unknown '
   'documents. Needs SELECT; reads the whole history of the document. Error: 22023 a bad path';
 
-CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL)
+CREATE FUNCTION versioning_revert(rel regclass, key anycompatible, revision bigint,
+  name text DEFAULT NULL)
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
+COMMENT ON FUNCTION versioning_revert(regclass, anycompatible, bigint, text) IS
   'Writes the document of an old revision as a new one and returns its number, or the last one''s '
   'if a trigger leaves the update out. Inserts a deleted document. Needs SELECT and UPDATE, and '
   'INSERT for a deleted document; locks the row. Error: 22023 no such revision, or no document in '
@@ -135,10 +139,11 @@ COMMENT ON FUNCTION docpatterns._versioning_purge_run(regclass, text, text, text
   'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the '
   'caller owns the table';
 
-CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL)
+CREATE FUNCTION versioning_redact(rel regclass, key anycompatible, path text,
+  name text DEFAULT NULL)
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION versioning_redact(regclass, "any", text, text) IS
+COMMENT ON FUNCTION versioning_redact(regclass, anycompatible, text, text) IS
   'Removes the value at a path from a document and all its revisions, and returns the number of '
   'revisions that had it; an array element becomes null. Waits for other rewrites of this history '
   'and for writers of the row, and locks both. Errors: 22023 the revision field, 42501 unless the '

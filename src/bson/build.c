@@ -134,7 +134,7 @@ dp_bson_array_empty(PG_FUNCTION_ARGS)
 }
 
 /*
- * to_bson(anyelement) -> bson_value.  SQL NULL becomes SQL NULL.
+ * to_bson(anycompatible) -> bson_value.  SQL NULL becomes SQL NULL.
  */
 DP_FUNCTION(dp_to_bson);
 Datum
@@ -175,7 +175,7 @@ dp_row_to_bson(PG_FUNCTION_ARGS)
 }
 
 /*
- * Transition function of bson_agg("any"): appends to an array that grows in
+ * Transition function of bson_agg(anycompatible): appends to an array that grows in
  * the aggregate's memory.
  */
 DP_FUNCTION(dp_bson_agg_transfn);

@@ -11,8 +11,8 @@
 extern MemoryContext dp_aggregate_context(FunctionCallInfo fcinfo);
 
 /*
- * The type of an argument that is declared "any" or anyelement.  Raises INVALID_PARAMETER_VALUE if
- * it is not known.
+ * The type of an argument that is declared "any" or anycompatible.  Raises INVALID_PARAMETER_VALUE
+ * if it is not known.
  */
 extern Oid dp_argument_type(FunctionCallInfo fcinfo, int argno);
 

@@ -119,6 +119,11 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
 
 /*
+ * A datum of type text, varchar or unknown as the input function of typid reads it.
+ */
+extern Datum dp_datum_of_text(Datum given, Oid type, Oid typid, int32 typmod);
+
+/*
  * The BSON value as a datum of the SQL type, with the type's modifier applied (-1: none), palloc'd
  * if it is passed by reference.  BSON null and undefined set *isnull, except for the types with
  * their own null: bson_value, jsonb and json.  Raises INVALID_PARAMETER_VALUE if the value is of

@@ -249,14 +249,18 @@ convert_other(const DpValue *v, Oid typid, int32 typmod)
 
 	if (v->type != DP_TYPE_STRING && v->type != DP_TYPE_SYMBOL)
 		wrong_kind(v, typid);
-	{
-		Oid input;
-		Oid ioparam;
-		char *s = text_to_cstring(dp_value_as_text(v));
+	return dp_datum_of_text(PointerGetDatum(dp_value_as_text(v)), TEXTOID, typid, typmod);
+}
 
-		getTypeInputInfo(typid, &input, &ioparam);
-		return OidInputFunctionCall(input, s, ioparam, typmod);
-	}
+Datum
+dp_datum_of_text(Datum given, Oid type, Oid typid, int32 typmod)
+{
+	char *s = type == UNKNOWNOID ? DatumGetCString(given) : TextDatumGetCString(given);
+	Oid input;
+	Oid ioparam;
+
+	getTypeInputInfo(typid, &input, &ioparam);
+	return OidInputFunctionCall(input, s, ioparam, typmod);
 }
 
 /*

@@ -131,7 +131,7 @@ state_get(FunctionCallInfo fcinfo)
 }
 
 /*
- * bson_distinct_step(internal, "any") -> internal: NULL does not count.
+ * bson_distinct_step(internal, anycompatible) -> internal: NULL does not count.
  */
 DP_FUNCTION(dp_bson_distinct_step);
 Datum
@@ -220,7 +220,7 @@ dp_bson_distinct_final(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- functions */
 
 /*
- * bson_distinct_add(sketch bson_value, value "any") -> bson_value: the sketch with
+ * bson_distinct_add(sketch bson_value, value anycompatible) -> bson_value: the sketch with
  * the value; a NULL or null sketch is an empty one, a NULL value adds nothing.
  */
 DP_FUNCTION(dp_bson_distinct_add);

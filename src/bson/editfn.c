@@ -47,7 +47,7 @@ is_own_copy(FunctionCallInfo fcinfo, const struct varlena *doc)
 }
 
 /*
- * The BSON value of an SQL value; SQL NULL is null, an untyped literal a string.
+ * The BSON value of an SQL value; SQL NULL is null.
  */
 static DpValue
 argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull, Oid typid)
@@ -58,18 +58,13 @@ argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull, 
 
 		return null;
 	}
-	if (typid == UNKNOWNOID)
-	{
-		d = CStringGetTextDatum(DatumGetCString(d));
-		typid = TEXTOID;
-	}
 	if (unlikely(cache->converter.typid != typid))
 		dp_converter_init(&cache->converter, typid, fcinfo->flinfo->fn_mcxt);
 	return dp_value_of_varlena(dp_converter_value(&cache->converter, d));
 }
 
 /*
- * bson_set(bson, path text, value "any" [, create_missing bool]) -> bson: the
+ * bson_set(bson, path text, value anycompatible [, create_missing bool]) -> bson: the
  * document with the value where the path leads; SQL NULL is stored as null.
  */
 DP_FUNCTION(dp_bson_set);

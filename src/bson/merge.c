@@ -64,7 +64,7 @@ static MergeState *merge_state(MemoryContext context);
 static void put_field(MergeState *state, const uint8 *bytes, uint32 len);
 
 /*
- * Transition function of bson_object_agg(key text, value "any").  Raises
+ * Transition function of bson_object_agg(key text, value anycompatible).  Raises
  * NULL_VALUE_NOT_ALLOWED for a name that is NULL.
  */
 DP_FUNCTION(dp_bson_object_agg_transfn);

@@ -293,15 +293,6 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 		return value;
 	if (target == dp_types()->bson_value)
 		return PointerGetDatum(dp_datum_to_value(value, type));
-	if (type == UNKNOWNOID)
-	{
-		Oid input;
-		Oid ioparam;
-
-		getTypeInputInfo(target, &input, &ioparam);
-		return OidInputFunctionCall(input, DatumGetCString(value), ioparam, column->typmod);
-	}
-
 	/* implicit casts lose nothing; otherwise only casts between integers, which check the range */
 	path = find_coercion_pathway(target, type,
 								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT
@@ -319,6 +310,9 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 			return OidFunctionCall3(cast, value, Int32GetDatum(column->typmod),
 									BoolGetDatum(false));
 		default:
+			type = getBaseType(type);
+			if (type == TEXTOID || type == VARCHAROID || type == UNKNOWNOID)
+				return dp_datum_of_text(value, type, target, column->typmod);
 			key_wrong_type(decl, column, type);
 	}
 	return (Datum) 0; /* not reached */

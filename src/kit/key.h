@@ -23,8 +23,8 @@ extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey
 extern void dp_key_of_row(DpDecl *decl, Relation rel, HeapTuple tuple, DpKey *key);
 
 /*
- * The key that was passed to a SQL function as an argument of type "any": a plain value, an untyped
- * literal (parsed as the key column's type), or a row with one value per key column.  A row of the
+ * The key that was passed to a SQL function as an argument of any type: a plain value, text that
+ * the key column's type reads, or a row with one value per key column.  A row of the
  * type of the only key column is a plain value.  Raises WRONG_OBJECT_TYPE if the type does not fit
  * and NULL_VALUE_NOT_ALLOWED for nulls.  The second function takes a value of that type.
  */

@@ -53,7 +53,7 @@ whole_store(char **args, List *decls, struct varlena *stored, struct varlena *ol
 			struct varlena *new_whole, DpMark *marks, int *nmarks);
 
 /*
- * pattern_whole(doc bson, rel regclass, key "any") -> bson
+ * pattern_whole(doc bson, rel regclass, key anycompatible) -> bson
  *
  * The document with everything that patterns of the table have split off.  Reads the parts as the
  * table's owner, and only if the invoker can see the row's document.

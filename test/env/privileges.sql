@@ -8,7 +8,9 @@ CREATE TEMP VIEW not_immutable AS
 SELECT p.oid::regprocedure AS function, p.proname AS name, p.prokind = 'p' AS is_procedure
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'docpatterns'
-WHERE p.prokind IN ('f', 'p') AND p.pronamespace = 'public'::regnamespace AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[]);
+WHERE p.prokind IN ('f', 'p') AND p.pronamespace = 'public'::regnamespace AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[])
+  -- the other form of a function that takes "any", for arguments without a type
+  AND NOT EXISTS (SELECT FROM pg_proc o WHERE o.proname = p.proname AND o.prosrc = p.prosrc AND '"any"'::regtype = ANY (o.proargtypes) AND '"any"'::regtype <> ALL (p.proargtypes));
 CREATE TEMP TABLE catalogue AS
 SELECT n AS place, f[1] AS call, string_to_array(coalesce(f[2], ''), ', ') AS needs, nullif(f[3], '') AS remark,
        CASE WHEN f[4] <> '' THEN f[4]::regprocedure ELSE (SELECT i.function FROM not_immutable i WHERE i.name = substring(f[1] from '^\w+')) END AS function
@@ -66,7 +68,7 @@ tree_descendants('nodes', 1) | SELECT
 tree_children('nodes', 1) | SELECT
 tree_siblings('nodes', 2) | SELECT
 tree_root('nodes', 2) | SELECT
-tree_lca('nodes', 2, 3) | SELECT |  | tree_lca(regclass,"any","any",text)
+tree_lca('nodes', 2, 3) | SELECT |  | tree_lca(regclass,anycompatible,"any",text)
 tree_subtree_count('nodes', 1) | SELECT
 tree_nest('nodes', 1) | SELECT
 tree_render('nodes') | SELECT
@@ -233,7 +235,7 @@ CREATE TEMP VIEW without_tables AS SELECT f::regprocedure AS function FROM (VALU
   ('objectid()'),
   ('bson_array("any")'),
   ('bson_build("any")'),
-  ('to_bson(anyelement)'),
+  ('to_bson(anycompatible)'),
   ('bucket_to_recordset(bucket)'),
   ('bucket_unpack(bucket,anyelement)'),
   ('bucket_document(bucket,bson,bson,text[],timestamp with time zone,timestamp with time zone,text)'),
@@ -242,15 +244,15 @@ CREATE TEMP VIEW without_tables AS SELECT f::regprocedure AS function FROM (VALU
   ('bson_to_record(bson)'),
   ('bson_eval(bson,bson_value)'),
   ('bson_array_append(bson,text,"any")'),
-  ('bson_set(bson,text,"any")'),
-  ('bson_set(bson,text,"any",boolean)'),
+  ('bson_set(bson,text,anycompatible)'),
+  ('bson_set(bson,text,anycompatible,boolean)'),
   ('bson_project(bson,bson,bson)'),
   ('bson_update(bson,bson,bson,bson_value,boolean)'),
   ('bson_update(bson,bson_value,bson,bson_value,boolean)'),
   ('bson_update(bson,text,bson,bson_value,boolean)'),
   ('bson_to_recordset(bson_value)'),
   ('row_to_bson(record)'),
-  ('bson_distinct_add(bson_value,"any")')) v (f);
+  ('bson_distinct_add(bson_value,anycompatible)')) v (f);
 
 -- The table of the page.
 CREATE FUNCTION pg_temp.needed(function regprocedure, call text, needs text[]) RETURNS text LANGUAGE sql AS $$

@@ -47,6 +47,11 @@ SELECT p.proname,
 FROM pg_proc p JOIN pg_extension e ON e.extname = 'docpatterns' AND p.pronamespace = e.extnamespace
   JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
     AND d.refobjid = e.oid
+-- sql/untyped.sql says what these are
+WHERE NOT EXISTS (SELECT FROM pg_proc o WHERE o.pronamespace = p.pronamespace
+  AND o.proname = p.proname AND o.prokind = 'f' AND o.prosrc = p.prosrc
+  AND '"any"'::regtype = ANY (o.proargtypes)
+  AND '"any"'::regtype <> ALL (p.proargtypes))
 ORDER BY p.proname, p.pronargs, p.oid
 SQL
 

@@ -26,7 +26,7 @@ BEGIN
   FOR r IN SELECT p.proname, a.list, CASE WHEN p.prorettype IN (SELECT oid FROM pg_type WHERE typtype = 'p') THEN 'text' ELSE format_type(p.prorettype, NULL) END AS result
            FROM pg_proc p CROSS JOIN unnest(ARRAY['text', 'text, text', 'text, name', 'text, regclass', 'text, oid', 'text, text, text', 'text, name, name', 'text, text, name', 'text, name, text', 'text, text, text, text',
                                                   'text, VARIADIC text[]', 'anyelement', 'text, anyelement', 'text, anyelement, text', 'anyarray', 'text, VARIADIC anyarray']) AS a (list)
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) AND p.prokind = 'f' AND '"any"'::regtype = ANY (p.proargtypes::oid[]) LOOP
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) AND p.prokind = 'f' AND p.proargtypes::oid[] && ARRAY['"any"'::regtype, 'anycompatible'::regtype]::oid[] LOOP
     CALL evil.try(format('CREATE FUNCTION evil.%I(%s) RETURNS %s %s', r.proname, r.list, r.result, evil.body(r.proname || ' of anything')));
   END LOOP;
   FOR r IN SELECT p.proname, a.list, row_number() OVER () AS n FROM pg_proc p JOIN pg_aggregate g ON g.aggfnoid = p.oid

@@ -34,9 +34,9 @@ INSERT INTO t VALUES (1, '{}'), (2, NULL), (3, '{a: 5}'), (4, '{a: null}');
 SELECT throws_ok($$INSERT INTO t VALUES (9, '{a: "many"}')$$, '23514', NULL, 'the field is a number');
 SELECT throws_ok($$UPDATE t SET doc = '{a: []}' WHERE id = 1$$, '23514', NULL, 'also after an update');
 SELECT throws_ok(format('SELECT approximation_add(%s)', args), state, NULL, what) FROM (VALUES
-  ($$'t', NULL::int, 1$$, '22004', 'no key'), ($$'t', 1, NULL::int$$, '22004', 'no amount'), ($$NULL, 1, 1$$, '22004', 'no table'), ($$'t', 1, 'x'::text$$, '42804', 'an amount that is no number'),
+  ($$'t', NULL::int, 1$$, '22004', 'no key'), ($$'t', 1, NULL::int$$, '22004', 'no amount'), ($$NULL, 1, 1$$, '22004', 'no table'), ($$'t', 1, 'x'::text$$, '22P02', 'an amount that is no number'),
   ($$'t', 1, 'NaN'::float8$$, '22023', 'NaN'), ($$'t', 1, 'Infinity'::float8$$, '22023', 'infinity'), ($$'t', 99, 10$$, 'P0002', 'no such document'),
-  ($$'t', 'x'::text, 10$$, '42809', 'a key of another type'), ($$'t', 1, 10, 'zzz'$$, '42704', 'no such declaration'), ($$'t', 1, 9e18::float8$$, '22003', 'more than an int64 holds')) AS v (args, state, what);
+  ($$'t', now(), 10$$, '42809', 'a key of another type'), ($$'t', 1, 10, 'zzz'$$, '42704', 'no such declaration'), ($$'t', 1, 9e18::float8$$, '22003', 'more than an int64 holds')) AS v (args, state, what);
 SELECT ok(approximation_add('t', 1, 30), 'three steps are written for sure');
 SELECT ok(NOT approximation_add('t', 1, 0), 'and nothing is not');
 SELECT approximation_add('t', 2, 10), approximation_add('t', 3, -20), approximation_add('t', 4, 20.0::float8);

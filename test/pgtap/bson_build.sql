@@ -5,14 +5,14 @@ SELECT plan(74);
 
 SELECT function_returns('bson_build', ARRAY['"any"'], 'bson');
 SELECT function_returns('bson_array', ARRAY['"any"'], 'bson_value');
-SELECT function_returns('to_bson', ARRAY['anyelement'], 'bson_value');
+SELECT function_returns('to_bson', ARRAY['anycompatible'], 'bson_value');
 SELECT function_returns('row_to_bson', ARRAY['record'], 'bson');
-SELECT function_returns('bson_agg', ARRAY['"any"'], 'bson_value');
-SELECT function_returns('bson_object_agg', ARRAY['text', '"any"'], 'bson');
+SELECT function_returns('bson_agg', ARRAY['anycompatible'], 'bson_value');
+SELECT function_returns('bson_object_agg', ARRAY['text', 'anycompatible'], 'bson');
 SELECT function_returns('bson_merge_agg', ARRAY['bson'], 'bson');
 SELECT volatility_is('bson_build', ARRAY['"any"'], 'stable');
-SELECT volatility_is('to_bson', ARRAY['anyelement'], 'stable');
-SELECT is_aggregate('bson_agg', ARRAY['"any"']);
+SELECT volatility_is('to_bson', ARRAY['anycompatible'], 'stable');
+SELECT is_aggregate('bson_agg', ARRAY['anycompatible']);
 SELECT is((SELECT count(*) FROM pg_proc WHERE proname IN ('bson_build', 'bson_array', 'to_bson', 'row_to_bson', 'bson_agg', 'bson_object_agg', 'bson_merge_agg') AND proparallel <> 's'),
           0::bigint, 'all are parallel safe');
 

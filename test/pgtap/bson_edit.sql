@@ -8,7 +8,7 @@ SELECT plan(64);
 -- ---------------------------------------------------------------- signatures
 
 SELECT function_returns(s, f, a, r, f || '(' || array_to_string(a, ', ') || ')') FROM (VALUES
-  ('public', 'bson_set', ARRAY['bson', 'text', '"any"'], 'bson'), ('public', 'bson_set', ARRAY['bson', 'text', '"any"', 'boolean'], 'bson'),
+  ('public', 'bson_set', ARRAY['bson', 'text', 'anycompatible'], 'bson'), ('public', 'bson_set', ARRAY['bson', 'text', 'anycompatible', 'boolean'], 'bson'),
   ('public', 'bson_unset', ARRAY['bson', 'text[]'], 'bson'), ('public', 'bson_array_append', ARRAY['bson', 'text', '"any"'], 'bson'),
   ('docpatterns', 'bson_concat', ARRAY['bson', 'bson'], 'bson'), ('docpatterns', 'bson_concat', ARRAY['bson_value', 'bson_value'], 'bson_value'),
   ('docpatterns', 'bson_remove', ARRAY['bson', 'text'], 'bson'), ('docpatterns', 'bson_remove', ARRAY['bson', 'text[]'], 'bson'),

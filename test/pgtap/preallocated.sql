@@ -57,7 +57,7 @@ SELECT throws_ok(format('SELECT preallocated_claim(%s)', args), state, NULL, wha
   ($$'t', 1, '{A}', 'ada'$$, '22023', 'no seat'), ($$'t', 1, '{""}', 'ada'$$, '22023', 'no name'), ($$'t', 1, '{AAAAAAAAAAAAAAAAAAAAAAAAAA1}', 'ada'$$, '22023', 'a row far away'), ($$'t', 1, '{A99999999999999}', 'ada'$$, '22023', 'a seat far away'),
   ($$'t', 1, '{A1}', 0$$, '22023', 'what a free cell holds is no holder'), ($$'t', 1, '{A1}', 0.0::float8$$, '22023', 'in no form'), ($$'t', 1, '{A1}', '{}'::bson$$, '22023', 'a document is no holder'),
   ($$'t', 1, '{A1}', ARRAY[1]$$, '22023', 'nor an array'), ($$'t', 1, '{A1}', repeat('x', 2000)$$, '22023', 'a long holder'), ($$'t', 1, '{A1}', 'ada', hold_for => '0'$$, '22023', 'no time'),
-  ($$'t', 1, '{A1}', 'ada', hold_for => '-1 s'$$, '22023', 'a time that is over'), ($$'t', 99, '{A1}', 'ada'$$, 'P0002', 'no such document'), ($$'t', 'x'::text, '{A1}', 'ada'$$, '42809', 'a key of another type'),
+  ($$'t', 1, '{A1}', 'ada', hold_for => '-1 s'$$, '22023', 'a time that is over'), ($$'t', 99, '{A1}', 'ada'$$, 'P0002', 'no such document'), ($$'t', now(), '{A1}', 'ada'$$, '42809', 'a key of another type'),
   ($$'t', 1, '{A1}', 'ada', name => 'nope'$$, '42704', 'no such name')) AS v (args, state, what);
 SELECT is(preallocated_claim('t', 1, '{B2,B1}', 'ada', '1 hour'), true, 'ada claims two');
 SELECT is(preallocated_claim('t', 1, '{B2,B3}', 'bob'), false, 'bob gets none of which one is taken');

@@ -38,7 +38,7 @@ DROP TABLE gone;
 -- in an order that does not depend on names, and each with arguments that mean something
 CREATE TEMP TABLE values_of (type text, value text);
 INSERT INTO values_of VALUES ('text', '''n'''), ('name', '''doc'''), ('bson', '''{}'''), ('bson_value', '''1'''), ('integer', '1'), ('bigint', '1'), ('boolean', 'false'), ('double precision', '1'), ('interval', '''1 day'''), ('timestamp with time zone', '''2024-01-01'''),
-  ('text[]', '''{n}'''), ('bson[]', '''{"{}"}'''), ('"any"', '1'), ('anyelement', '1'), ('regprocedure', '''bson_size(bson)'''), ('interval[]', '''{1 day}''');
+  ('text[]', '''{n}'''), ('bson[]', '''{"{}"}'''), ('"any"', '1'), ('anycompatible', '1'), ('regprocedure', '''bson_size(bson)'''), ('interval[]', '''{1 day}''');
 CREATE TABLE outcome (call text, what text, state text, message text);
 CREATE FUNCTION try_all() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,7 +49,7 @@ BEGIN
     SELECT t.rel, t.what, p.proname, p.prokind, p.oid,
       (SELECT string_agg(CASE WHEN p.provariadic <> 0 AND i = p.pronargs AND a.type::regtype::text <> '"any"' THEN 'VARIADIC ' ELSE '' END ||
          CASE WHEN a.type = 'regclass'::regtype THEN format('%s::oid::regclass', CASE WHEN pass = 1 OR i = 1 THEN t.rel ELSE 'canary'::regclass::oid END)
-              WHEN a.type = 'regclass[]'::regtype THEN format('ARRAY[%s::oid::regclass]', t.rel) ELSE v.value || '::' || CASE WHEN a.type::regtype::text IN ('"any"', 'anyelement') THEN 'int' ELSE a.type::regtype::text END END, ', ' ORDER BY i)
+              WHEN a.type = 'regclass[]'::regtype THEN format('ARRAY[%s::oid::regclass]', t.rel) ELSE v.value || '::' || CASE WHEN a.type::regtype::text IN ('"any"', 'anycompatible') THEN 'int' ELSE a.type::regtype::text END END, ', ' ORDER BY i)
        FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a (type, i) LEFT JOIN values_of v ON v.type = a.type::regtype::text WHERE i <= p.pronargs - p.pronargdefaults) AS arguments
     FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'docpatterns', targets t,
       generate_series(1, 2) pass

@@ -45,7 +45,7 @@ END $$;
 CREATE TABLE before AS SELECT all_rows() AS was;
 CREATE TABLE given (type text, value text);
 INSERT INTO given VALUES ('text', '''n'''), ('name', '''doc'''), ('bson', '''{}'''), ('bson_value', '''1'''), ('integer', '1'), ('bigint', '1'), ('boolean', 'false'), ('double precision', '1'), ('interval', '''1 day'''), ('timestamp with time zone', '''2024-01-01'''),
-  ('text[]', '''{n}'''), ('bson[]', '''{"{}"}'''), ('"any"', '1'), ('anyelement', '1'), ('regprocedure', '''bson_size(bson)'''), ('interval[]', '''{1 day}''');
+  ('text[]', '''{n}'''), ('bson[]', '''{"{}"}'''), ('"any"', '1'), ('anycompatible', '1'), ('regprocedure', '''bson_size(bson)'''), ('interval[]', '''{1 day}''');
 GRANT SELECT ON given TO PUBLIC;
 -- what is shown that should not be, and how the calls ended; changes of the table it is asked to undo
 CREATE FUNCTION calls(undo boolean, OUT call text, OUT state text, OUT shown boolean) RETURNS SETOF record LANGUAGE plpgsql AS $$
@@ -57,7 +57,7 @@ BEGIN
     SELECT format(CASE p.prokind WHEN 'p' THEN 'CALL public.%I(%s)' ELSE 'SELECT string_agg(x::text, '' '') FROM public.%I(%s) x' END, p.proname,
         (SELECT string_agg(CASE WHEN i > p.pronargs - p.pronargdefaults THEN quote_ident(p.proargnames[i]) || ' => ' WHEN p.provariadic <> 0 AND i = p.pronargs AND a.type::regtype::text <> '"any"' THEN 'VARIADIC ' ELSE '' END ||
            CASE WHEN a.type = 'regclass'::regtype THEN format('%L::regclass', CASE WHEN i = 1 OR other IS NULL THEN d.rel ELSE other END) WHEN p.proargnames[i] = 'name' THEN quote_literal(d.name)
-                ELSE v.value || '::' || CASE WHEN a.type::regtype::text IN ('"any"', 'anyelement') THEN 'int' ELSE a.type::regtype::text END END, ', ' ORDER BY i)
+                ELSE v.value || '::' || CASE WHEN a.type::regtype::text IN ('"any"', 'anycompatible') THEN 'int' ELSE a.type::regtype::text END END, ', ' ORDER BY i)
          FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a (type, i) LEFT JOIN given v ON v.type = a.type::regtype::text WHERE i <= p.pronargs - p.pronargdefaults OR (p.proargnames[i] IN ('name', 'key') AND p.provariadic = 0))) AS command
     FROM pg_proc p JOIN pg_depend e ON e.objid = p.oid AND e.classid = 'pg_proc'::regclass AND e.deptype = 'e' JOIN pg_extension x ON x.oid = e.refobjid AND x.extname = 'docpatterns', declared d, (VALUES (NULL::regclass), ('totals')) o (other)
     WHERE 'regclass'::regtype = ANY (p.proargtypes) AND p.proname !~ '^_' AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) AND NOT (p.prorettype = 'record'::regtype AND p.proargmodes IS NULL)

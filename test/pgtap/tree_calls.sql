@@ -6,7 +6,7 @@ SET client_min_messages = warning;
 
 SELECT is((SELECT string_agg(proname || ':' || provolatile::text || proparallel::text, ' ' ORDER BY proname COLLATE "C") FROM pg_proc
            WHERE proname IN ('tree_ancestors', 'tree_descendants', 'tree_children', 'tree_siblings', 'tree_root', 'tree_subtree_count', 'tree_move', 'tree_copy', 'tree_delete', 'tree_nest', 'tree_unnest', 'tree_render', 'tree_stats')),
-  'tree_ancestors:sr tree_children:sr tree_copy:vu tree_delete:vu tree_descendants:sr tree_move:vu tree_nest:sr tree_render:sr tree_root:sr tree_siblings:sr tree_stats:sr tree_subtree_count:sr tree_unnest:sr', 'volatility');
+  'tree_ancestors:sr tree_children:sr tree_copy:vu tree_copy:vu tree_delete:vu tree_descendants:sr tree_move:vu tree_move:vu tree_nest:sr tree_render:sr tree_root:sr tree_siblings:sr tree_stats:sr tree_subtree_count:sr tree_unnest:sr', 'volatility');
 SELECT is((SELECT proargnames::text FROM pg_proc WHERE proname = 'tree_descendants'), '{rel,key,max_depth,name,node,depth,path,key,doc}', 'names of arguments and columns');
 
 -- hostile names, a key of its own, ids that are numbers

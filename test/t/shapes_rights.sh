@@ -68,7 +68,7 @@ CREATE FUNCTION probe.argument(name text, type regtype, first boolean, rel regcl
   SELECT CASE WHEN type = 'regclass'::regtype THEN format('%L::regclass', CASE WHEN first THEN rel ELSE 'doctors' END)
     WHEN name = 'query' THEN '''SELECT ROW(1) AS key''' WHEN name = 'event' AND type = 'text'::regtype THEN '''AFTER INSERT'''
     WHEN name = 'name' THEN quote_literal(declared) WHEN name = 'pattern' THEN quote_literal(pattern) WHEN name = 'space' THEN '''game''' WHEN name IN ('key', 'keys') AND type = 'text'::regtype THEN '''best'''
-    WHEN type IN ('anyelement'::regtype, '"any"'::regtype) THEN '1'
+    WHEN type IN ('anycompatible'::regtype, '"any"'::regtype) THEN '1'
     ELSE format('%L::%s', CASE WHEN type IN ('text'::regtype, 'name'::regtype) THEN 'mark' WHEN type = 'text[]'::regtype THEN '{mark}' WHEN type = 'bson'::regtype THEN '{}' WHEN type = 'boolean'::regtype THEN 'true'
       WHEN type IN ('int'::regtype, 'bigint'::regtype, 'float8'::regtype, 'bson_value'::regtype) THEN '1' WHEN type = 'interval'::regtype THEN '1 s'
       WHEN type IN ('timestamptz'::regtype, 'timestamp'::regtype) THEN 'tomorrow' WHEN type = 'int[]'::regtype THEN '{1}' END, CASE WHEN type = 'record'::regtype THEN 'text' ELSE type::text END) END

@@ -31,6 +31,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/fetch.h"
+#include "bson/text.h"
 #include "kit/rows/by_statement.h"
 #include "kit/rows/table.h"
 #include "kit/rows/write.h"
@@ -272,7 +273,7 @@ approximation_argument(FunctionCallInfo fcinfo, int name)
 	return dp_approximation(dp_decl_find(relid, "approximation", declared));
 }
 
-/* Returns the amount, an SQL number or a bson_value that is a number. */
+/* Returns the amount: an SQL number, a bson_value that is a number, or text that reads as one. */
 static void
 amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 {
@@ -294,7 +295,14 @@ amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 			dp_amount_set_double(amount, PG_GETARG_FLOAT8(argno));
 			return;
 	}
-	value = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(argno), type));
+	if (type == TEXTOID)
+	{
+		text *t = PG_GETARG_TEXT_PP(argno);
+
+		value = dp_value_of_varlena(dp_text_to_value(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), NULL));
+	}
+	else
+		value = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(argno), type));
 	if (!dp_type_is_number(value.type))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

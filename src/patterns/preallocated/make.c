@@ -18,7 +18,7 @@ static void append_fill(FunctionCallInfo fcinfo, int argno, DpBuilder *b);
 static Datum end_shape(DpBuilder *b);
 
 /*
- * preallocated_grid(rows int[], accessible text[], fill "any") -> bson
+ * preallocated_grid(rows int[], accessible text[], fill anycompatible) -> bson
  */
 DP_FUNCTION(dp_preallocated_grid);
 Datum
@@ -36,7 +36,7 @@ dp_preallocated_grid(PG_FUNCTION_ARGS)
 }
 
 /*
- * preallocated_pool(n int, fill "any") -> bson
+ * preallocated_pool(n int, fill anycompatible) -> bson
  */
 DP_FUNCTION(dp_preallocated_pool);
 Datum
@@ -52,7 +52,7 @@ dp_preallocated_pool(PG_FUNCTION_ARGS)
 }
 
 /*
- * preallocated_clock(units text[], fill "any") -> bson
+ * preallocated_clock(units text[], fill anycompatible) -> bson
  */
 DP_FUNCTION(dp_preallocated_clock);
 Datum

@@ -405,8 +405,7 @@ query_table_of(Oid table)
 }
 
 /*
- * A value that a column is compared with; an untyped literal is read by the column's type, or is a
- * string.
+ * A value that a column is compared with; text is read by the column's type.
  */
 static Datum
 read_argument(const DpQueryColumn *column, Datum value, Oid type)
@@ -419,15 +418,9 @@ read_argument(const DpQueryColumn *column, Datum value, Oid type)
 	if (type == column->type)
 		return value;
 	if (column->type == dp_types()->bson_value)
-		return PointerGetDatum(dp_datum_to_value(value, type == UNKNOWNOID ? CSTRINGOID : type));
-	if (type == UNKNOWNOID)
-	{
-		Oid input;
-		Oid param;
-
-		getTypeInputInfo(column->type, &input, &param);
-		return OidInputFunctionCall(input, DatumGetCString(value), param, column->typmod);
-	}
+		return PointerGetDatum(dp_datum_to_value(value, type));
+	if (type == TEXTOID || type == VARCHAROID || type == UNKNOWNOID)
+		return dp_datum_of_text(value, type, column->type, column->typmod);
 	given = dp_datum_to_value(value, type);
 	v = dp_value_of_varlena(given);
 	result = dp_value_to_datum(&v, column->type, column->typmod, &isnull);

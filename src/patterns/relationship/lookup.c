@@ -76,13 +76,7 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 						errmsg("the table and the path must not be null")));
 	if (!PG_ARGISNULL(2))
 	{
-		Oid type = dp_argument_type(fcinfo, 2);
-
-		if (type == UNKNOWNOID)
-			given = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(2))),
-									  TEXTOID);
-		else
-			given = dp_datum_to_value(PG_GETARG_DATUM(2), type);
+		given = dp_datum_to_value(PG_GETARG_DATUM(2), dp_argument_type(fcinfo, 2));
 		value = dp_value_of_varlena(given);
 	}
 

@@ -137,8 +137,6 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	DpValue id;
 	DpValue type;
 	bool with_type = !PG_ARGISNULL(2);
-	Oid argtype = dp_argument_type(fcinfo, 1);
-	struct varlena *given;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
@@ -149,12 +147,7 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection",
 							   PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3))));
 	decl = s->decl;
-	if (argtype == UNKNOWNOID)
-		given =
-			dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(1))), TEXTOID);
-	else
-		given = dp_datum_to_value(PG_GETARG_DATUM(1), argtype);
-	id = dp_value_of_varlena(given);
+	id = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(1), dp_argument_type(fcinfo, 1)));
 	if (with_type)
 	{
 		if (s->ids.type_field == NULL)

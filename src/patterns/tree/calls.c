@@ -45,7 +45,7 @@ static void
 put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem *except);
 
 /*
- * tree_ancestors(rel regclass, key "any", name text): root first, without the
+ * tree_ancestors(rel regclass, key anycompatible, name text): root first, without the
  * node itself
  */
 DP_FUNCTION(dp_tree_ancestors_call);
@@ -82,7 +82,7 @@ dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_root(rel regclass, key "any", name text): the root of the node's tree
+ * tree_root(rel regclass, key anycompatible, name text): the root of the node's tree
  */
 DP_FUNCTION(dp_tree_root_call);
 Datum
@@ -139,7 +139,7 @@ dp_tree_lca_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_children(rel regclass, key "any", name text): in the order of siblings;
+ * tree_children(rel regclass, key anycompatible, name text): in the order of siblings;
  * the roots if key is NULL
  */
 DP_FUNCTION(dp_tree_children_call);
@@ -159,7 +159,7 @@ dp_tree_children_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_siblings(rel regclass, key "any", name text): the other children of the
+ * tree_siblings(rel regclass, key anycompatible, name text): the other children of the
  * parent, or the other roots
  */
 DP_FUNCTION(dp_tree_siblings_call);
@@ -183,7 +183,7 @@ dp_tree_siblings_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_descendants(rel regclass, key "any", max_depth int, name text): depth
+ * tree_descendants(rel regclass, key anycompatible, max_depth int, name text): depth
  * first, without the node itself; all nodes if key is NULL
  */
 DP_FUNCTION(dp_tree_descendants_call);
@@ -213,7 +213,7 @@ dp_tree_descendants_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_subtree_count(rel regclass, key "any", name text) -> bigint: nodes of
+ * tree_subtree_count(rel regclass, key anycompatible, name text) -> bigint: nodes of
  * the subtree, its root included; of all trees if key is NULL
  */
 DP_FUNCTION(dp_tree_subtree_count_call);

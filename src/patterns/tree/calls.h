@@ -46,7 +46,7 @@ typedef void (*DpTreeVisit)(DpTreeItem *item, void *arg);
 /* The tree that the arguments rel and name mean; connects to SPI. */
 extern DpTree *dp_tree_begin(FunctionCallInfo fcinfo, int name);
 
-/* An argument of type "any" as a bson_value, NULL if it is null; an untyped literal is a string. */
+/* An argument of any type as a bson_value, NULL if it is null. */
 extern struct varlena *dp_tree_argument(FunctionCallInfo fcinfo, int argno);
 
 /*

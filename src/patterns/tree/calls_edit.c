@@ -47,8 +47,8 @@ static struct varlena *
 tree_parent_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
 
 /*
- * tree_move(rel regclass, key "any", parent "any", name text): with parent NULL the node becomes a
- * root
+ * tree_move(rel regclass, key anycompatible, parent "any", name text): with parent NULL the node
+ * becomes a root
  */
 DP_FUNCTION(dp_tree_move_call);
 Datum
@@ -129,7 +129,7 @@ read_end(void)
 }
 
 /*
- * tree_copy(rel regclass, key "any", parent "any", suffix text, name text) ->
+ * tree_copy(rel regclass, key anycompatible, parent "any", suffix text, name text) ->
  * (source bson_value, node bson_value)
  */
 DP_FUNCTION(dp_tree_copy_call);
@@ -221,7 +221,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_delete(rel regclass, key "any", name text) -> bigint: nodes that were deleted
+ * tree_delete(rel regclass, key anycompatible, name text) -> bigint: nodes that were deleted
  */
 DP_FUNCTION(dp_tree_delete_call);
 Datum

@@ -60,11 +60,7 @@ dp_tree_argument(FunctionCallInfo fcinfo, int argno)
 
 	if (PG_ARGISNULL(argno))
 		return NULL;
-	if (type == UNKNOWNOID)
-		value = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))),
-								  TEXTOID);
-	else
-		value = dp_datum_to_value(PG_GETARG_DATUM(argno), type);
+	value = dp_datum_to_value(PG_GETARG_DATUM(argno), type);
 	return dp_value_of_varlena(value).type == DP_TYPE_NULL ? NULL : value;
 }
 

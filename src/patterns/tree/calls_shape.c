@@ -37,7 +37,7 @@ static void take_label(DpTreeItem *item, void *arg);
 static void put_line(ReturnSetInfo *rsinfo, const char *line);
 
 /*
- * tree_nest(rel regclass, key "any", max_depth int, field text, name text) -> bson
+ * tree_nest(rel regclass, key anycompatible, max_depth int, field text, name text) -> bson
  */
 DP_FUNCTION(dp_tree_nest_call);
 Datum
@@ -97,7 +97,7 @@ dp_tree_unnest_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_render(rel regclass, key "any", max_depth int, label text, name text)
+ * tree_render(rel regclass, key anycompatible, max_depth int, label text, name text)
  * -> setof text
  */
 DP_FUNCTION(dp_tree_render_call);

@@ -87,7 +87,7 @@ static bool visit_step_from(const DpValue *value, void *arg);
 static void take_step(Steps *steps, DpGraphNode *node);
 
 /*
- * graph_lookup(rel regclass, start "any", connect_from text, connect_to text,
+ * graph_lookup(rel regclass, start anycompatible, connect_from text, connect_to text,
  * max_depth int, restrict bson, depth_field text) -> (node bson_value, depth
  * int, path bson_value[], key bson_value, doc bson)
  */
@@ -114,7 +114,7 @@ dp_graph_lookup(PG_FUNCTION_ARGS)
 }
 
 /*
- * graph_shortest_path(rel regclass, start "any", target "any", connect_from
+ * graph_shortest_path(rel regclass, start anycompatible, target "any", connect_from
  * text, connect_to text, max_depth int, restrict bson) -> (step int, node
  * bson_value, key bson_value, doc bson)
  */
@@ -259,7 +259,7 @@ depth_argument(FunctionCallInfo fcinfo, int argno)
 	return PG_GETARG_INT32(argno);
 }
 
-/* An argument of type "any" as a bson_value; an untyped literal is a string.  NULL for NULL. */
+/* An argument of any type as a bson_value.  NULL for NULL. */
 static struct varlena *
 value_argument(FunctionCallInfo fcinfo, int argno)
 {
@@ -267,9 +267,6 @@ value_argument(FunctionCallInfo fcinfo, int argno)
 
 	if (PG_ARGISNULL(argno))
 		return NULL;
-	if (type == UNKNOWNOID)
-		return dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))),
-								 TEXTOID);
 	return dp_datum_to_value(PG_GETARG_DATUM(argno), type);
 }
 
