@@ -229,7 +229,7 @@ DECLARE
     quote_literal((options OPERATOR(@extschema@.->) 'order_by'::text)::text) END;
   source_doc text := @extschema@.bson_get_text(options, 'source_doc_column');
   on_field text := @extschema@.bson_get_text(options, 'on_field');
-  doc text := CASE WHEN source_doc IS NULL THEN '@extschema@.row_to_bson(s)' ELSE
+  doc text := CASE WHEN source_doc IS NULL THEN '@extschema@.row_to_bson(s.*)' ELSE
     format('s.%I', source_doc) END;
   matches text := CASE WHEN source_doc IS NULL THEN format('@extschema@.to_bson(s.%I)', on_field)
     ELSE format('(%s OPERATOR(@extschema@.->) %L::text)', doc, on_field) END;

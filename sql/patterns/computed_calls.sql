@@ -69,7 +69,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                FROM docpatterns._pattern_table($1,
                  docpatterns._pattern_doc_column($1,
                  @extschema@.bson_get_text($2, 'source_doc_column'))) t))
-         ELSE '@extschema@.row_to_bson(s)' END, $1)
+         ELSE '@extschema@.row_to_bson(s.*)' END, $1)
 $$;
 COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS
   'SQL text: the documents of the source of a computed declaration';

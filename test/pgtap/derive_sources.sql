@@ -272,13 +272,13 @@ SELECT is((SELECT count(*) FROM pg_index WHERE indrelid = 'shows'::regclass), 1:
 DROP TABLE films, shows;
 
 -- Measurements as a source
-SELECT bucket_create('readings', columns => 'sensor int, at timestamptz, value int', group_by => '{sensor}', time_field => 'at', span => '1 hour');
+SELECT bucket_create('readings', columns => 'sensor int, at timestamptz, s int', group_by => '{sensor}', time_field => 'at', span => '1 hour');
 SELECT collection_create('sensors');
 INSERT INTO sensors (doc) SELECT bson_build('_id', i) FROM generate_series(1, 3) i;
-SELECT computed_enable('sensors', source => 'readings', on_field => 'sensor', fields => '{n: {$count: {}}, total: {$sum: "$value"}}', name => 'totals');
+SELECT computed_enable('sensors', source => 'readings', on_field => 'sensor', fields => '{n: {$count: {}}, total: {$sum: "$s"}}', name => 'totals');
 CREATE FUNCTION pg_temp.wrong_sensors() RETURNS text LANGUAGE sql AS $$
   SELECT string_agg(format('%s has %s of %s', t._id, t.doc -> 'n', coalesce(s.n, 0)), ', ')
-  FROM sensors t LEFT JOIN (SELECT sensor, count(*) AS n, sum(value) AS total FROM readings GROUP BY 1) s ON s.sensor::bson_value = t._id
+  FROM sensors t LEFT JOIN (SELECT sensor, count(*) AS n, sum(s) AS total FROM readings GROUP BY 1) s ON s.sensor::bson_value = t._id
   WHERE (t.doc -> 'n')::int IS DISTINCT FROM coalesce(s.n, 0) OR (t.doc -> 'total')::int IS DISTINCT FROM coalesce(s.total, 0)
 $$;
 CALL pattern_build('sensors', 'totals', NULL);
@@ -286,7 +286,7 @@ INSERT INTO readings SELECT 1 + i % 3, '2024-01-01 00:00 UTC'::timestamptz + i *
 SELECT is(pg_temp.wrong_sensors(), NULL, 'INSERT of measurements');
 SELECT bucket_pack('readings');
 SELECT is(pg_temp.wrong_sensors(), NULL, 'packing changes nothing');
-UPDATE readings SET value = value + 1 WHERE sensor = 2;
+UPDATE readings SET s = s + 1 WHERE sensor = 2;
 SELECT is(pg_temp.wrong_sensors(), NULL, 'UPDATE of packed ones');
 DELETE FROM readings WHERE at < '2024-01-01 01:30 UTC' AND sensor = 1;
 SELECT is(pg_temp.wrong_sensors(), NULL, 'DELETE');

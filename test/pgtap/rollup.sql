@@ -172,13 +172,13 @@ SELECT pg_temp.true_everywhere('detached');
 DROP TABLE parts, parts_2 CASCADE;
 
 -- Relations of measurements
-SELECT bucket_create('meas', columns => 'sensor int, ts timestamptz, v float8', group_by => '{sensor}', time_field => 'ts', span => '1 hour', max_count => 30);
-SELECT rollup_enable('meas', 'mr', '{n: {$count: {}}, top: {$max: "$v"}, sum: {$sum: "$v"}}', time_field => 'ts', levels => '{hour,day}', group_by => '{sensor}');
+SELECT bucket_create('meas', columns => 'sensor int, ts timestamptz, s float8', group_by => '{sensor}', time_field => 'ts', span => '1 hour', max_count => 30);
+SELECT rollup_enable('meas', 'mr', '{n: {$count: {}}, top: {$max: "$s"}, sum: {$sum: "$s"}}', time_field => 'ts', levels => '{hour,day}', group_by => '{sensor}');
 INSERT INTO meas SELECT i % 3, timestamptz '2024-01-01' + i * interval '1 minute', i FROM generate_series(0, 2999) i;
-DELETE FROM meas WHERE v >= 2990;
-UPDATE meas SET v = v + 0.5 WHERE sensor = 1 AND v < 100;
+DELETE FROM meas WHERE s >= 2990;
+UPDATE meas SET s = s + 0.5 WHERE sensor = 1 AND s < 100;
 SELECT is_empty($$SELECT * FROM (SELECT (doc -> 'sensor')::int AS s, (doc -> 'start')::timestamptz AS t, (doc -> 'n')::bigint AS n, (doc -> 'top')::float8 AS top, (doc -> 'sum')::float8 AS sum FROM mr WHERE doc ->> 'level' = 'hour') a
-  FULL JOIN (SELECT sensor AS s, date_trunc('hour', ts) AS t, count(*) AS n, max(v) AS top, sum(v) AS sum FROM meas GROUP BY 1, 2) b USING (s, t) WHERE (a.n, a.top, a.sum) IS DISTINCT FROM (b.n, b.top, b.sum)$$, 'as plain SQL has it');
+  FULL JOIN (SELECT sensor AS s, date_trunc('hour', ts) AS t, count(*) AS n, max(s) AS top, sum(s) AS sum FROM meas GROUP BY 1, 2) b USING (s, t) WHERE (a.n, a.top, a.sum) IS DISTINCT FROM (b.n, b.top, b.sum)$$, 'as plain SQL has it');
 SELECT bucket_drop_before('meas', '2024-01-02');
 SELECT is((SELECT sum((doc -> 'n')::bigint) FROM mr WHERE doc ->> 'level' = 'day')::bigint, (SELECT count(*) FROM meas), 'what is dropped before a time is gone from the totals');
 SELECT pg_temp.true_everywhere('measurements');

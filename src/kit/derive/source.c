@@ -153,7 +153,7 @@ dp_source_sql_select(StringInfo sql, const DpSource *source, bool with_key)
 	else
 	{
 		dp_sql_own_schema(sql);
-		appendStringInfoString(sql, "row_to_bson(s)");
+		appendStringInfoString(sql, "row_to_bson(s.*)");
 	}
 	for (i = 0; with_key && i < source->nkeys; i++)
 		appendStringInfo(sql, ", s.%s", quote_identifier(source->keys[i]));
