@@ -629,6 +629,53 @@ COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'they are) and returns the number of documents. Locks the table; needs ownership. Errors: 54000 '
   'with the keys of documents that would be too large, 40001 as pattern_alter';
 
+-- Patterns that read what others write have later places (NN in the names of triggers), so the last
+-- one ends first; of one place, polymorphic ends before polymorphic_variant. Declarations that others
+-- need, also of other tables, are tried again.
+CREATE FUNCTION pattern_disable_all(rel regclass DEFAULT NULL) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  needed record;
+  ended boolean;
+  done bigint := 0;
+BEGIN
+  IF rel IS NOT NULL THEN
+    PERFORM docpatterns._pattern_require_owner(rel);
+  END IF;
+  LOOP
+    ended := false;
+    needed := NULL;
+    FOR d IN
+      SELECT q.rel, q.name FROM docpatterns._pattern_declarations(pattern_disable_all.rel) q
+        JOIN pg_class c ON c.oid = q.rel JOIN pg_trigger g ON g.oid = q.trigger_oid
+      WHERE pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
+      ORDER BY left(g.tgname, 17) DESC, q.pattern, q.rel
+    LOOP
+      -- another one may have ended it
+      CONTINUE WHEN NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(d.rel) q
+          WHERE q.name = d.name);
+      BEGIN
+        done := done + @extschema@.pattern_disable(d.rel, d.name);
+        ended := true;
+      EXCEPTION WHEN dependent_objects_still_exist THEN
+        needed := d;
+      END;
+    END LOOP;
+    EXIT WHEN NOT ended;
+  END LOOP;
+  IF needed IS NOT NULL THEN
+    PERFORM @extschema@.pattern_disable(needed.rel, needed.name);
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION pattern_disable_all(regclass) IS
+  'Ends all declarations of a table, or of all tables that the caller owns, as pattern_disable does '
+  'and in an order in which each finds what it needs. Returns the number of documents. Locks the '
+  'tables. Errors: those of pattern_disable, 2BP01 where a pattern of another table needs one, '
+  '42501 unless the caller owns the table';
+
 CREATE FUNCTION docpatterns._pattern_repair_row(rel regclass, name text, key record,
   adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_repair_row' LANGUAGE C STRICT;
@@ -1034,3 +1081,40 @@ CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
 COMMENT ON EVENT TRIGGER docpatterns_created IS
   'records dependencies between the tables of a pattern, also after a restore, and changes their '
   'owners together';
+
+CREATE FUNCTION docpatterns._extension_require_unused() RETURNS void
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  tables text[] := ARRAY(
+    SELECT DISTINCT c.oid::regclass::text COLLATE "C"
+    FROM pg_extension e JOIN pg_depend t ON t.refclassid = 'pg_extension'::regclass
+        AND t.refobjid = e.oid AND t.deptype = 'e' AND t.classid = 'pg_type'::regclass
+      JOIN pg_attribute a ON a.atttypid = t.objid
+      JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'f', 'm')
+    WHERE e.extname = 'docpatterns' AND pg_has_role(e.extowner, 'USAGE')
+      AND c.relnamespace <> 'docpatterns'::regnamespace
+    ORDER BY 1);
+BEGIN
+  IF cardinality(tables) > 0 THEN
+    RAISE EXCEPTION 'cannot drop extension docpatterns because tables contain documents'
+      USING ERRCODE = 'dependent_objects_still_exist',
+        DETAIL = format('%s tables have columns of its types: %s%s.', cardinality(tables),
+          array_to_string(tables[1:20], ', '),
+          CASE WHEN cardinality(tables) > 20 THEN ', ...' ELSE '' END),
+        HINT = 'To keep the data, run pattern_disable_all(), then bson_column_convert() for each '
+          'of these tables. CASCADE drops the columns.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._extension_require_unused() IS
+  'error 2BP01, which says how to leave, while tables have columns of the extension''s types';
+
+CREATE FUNCTION docpatterns._extension_dropping() RETURNS event_trigger
+  AS 'MODULE_PATHNAME', 'dp_extension_dropping' LANGUAGE C;
+COMMENT ON FUNCTION docpatterns._extension_dropping() IS
+  'refuses DROP EXTENSION docpatterns without CASCADE while tables have columns of its types';
+
+CREATE EVENT TRIGGER docpatterns_dropping ON ddl_command_start WHEN TAG IN ('DROP EXTENSION')
+  EXECUTE FUNCTION docpatterns._extension_dropping();
+COMMENT ON EVENT TRIGGER docpatterns_dropping IS
+  'says how to leave when DROP EXTENSION docpatterns would fail';

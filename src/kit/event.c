@@ -1,6 +1,6 @@
 /*
  * event.c
- *		The event trigger: reacts to commands on tables with patterns.
+ *		The event triggers: react to commands on tables with patterns, and to DROP EXTENSION.
  *
  * New partitions get the triggers that PostgreSQL does not clone, and a new owner of a table also
  * owns its side tables.  Dependencies are in depend.c.
@@ -28,6 +28,8 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -118,6 +120,33 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 	else if (IsA(data->parsetree, RenameStmt) &&
 			 ((RenameStmt *) data->parsetree)->renameType == OBJECT_COLUMN)
 		column_renamed((RenameStmt *) data->parsetree);
+	return (Datum) 0;
+}
+
+/*
+ * _extension_dropping(): event trigger at the start of DROP EXTENSION.  Without CASCADE, for this
+ * extension, it raises DEPENDENT_OBJECTS_STILL_EXIST before PostgreSQL does, whose hint loses data.
+ */
+DP_FUNCTION(dp_extension_dropping);
+Datum
+dp_extension_dropping(PG_FUNCTION_ARGS)
+{
+	DropStmt *stmt;
+	ListCell *lc;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		return (Datum) 0;
+	stmt = (DropStmt *) ((EventTriggerData *) fcinfo->context)->parsetree;
+	if (stmt->behavior == DROP_CASCADE)
+		return (Datum) 0;
+	foreach(lc, stmt->objects)
+	{
+		List *function =
+			list_make2(makeString("docpatterns"), makeString("_extension_require_unused"));
+
+		if (strcmp(strVal(lfirst(lc)), "docpatterns") == 0)
+			OidFunctionCall0(LookupFuncName(function, 0, NULL, false));
+	}
 	return (Datum) 0;
 }
 

@@ -46,6 +46,8 @@ pattern_alter('spilled', NULL, '{threshold: 3}') | OWN
 pattern_build('spilled', NULL, NULL) | OWN
 pattern_disable('spilled') | OWN
 pattern_disable('totals', 'first') | OWN
+pattern_disable_all() | | of all tables: does it for those that the caller owns
+pattern_disable_all('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
 pattern_advise('docs') | SELECT
