@@ -47,8 +47,8 @@ BEGIN
       AS v (l, r, f, own, home, stats, eq_stats)
     UNION ALL
     SELECT v.*, false, 'docpatterns', 'docpatterns.bson_value_', 'docpatterns.bson_value_'
-    FROM pg_catalog.unnest('{int2,int4,int8,float4,float8,numeric,text,boolean,date,timestamptz,
-                             uuid,objectid}'::pg_catalog.text[]) t
+    FROM pg_catalog.unnest('{int2,int4,int8,float4,float8,numeric,text,boolean,date,timestamp,
+                             timestamptz,uuid,objectid}'::pg_catalog.text[]) t
       CROSS JOIN LATERAL (VALUES ('bson_value', t, pg_catalog.concat('bson_value_%s_', t)),
                                  (t, 'bson_value', pg_catalog.concat(t, '_%s_bson_value'))) AS v
   LOOP
@@ -102,9 +102,10 @@ BEGIN
       ('numeric', 'numeric_eq', 'docpatterns.numeric_bson_cmp'),
       ('text', 'docpatterns.text_bson_eq', 'bttext_pattern_cmp'),
       ('boolean', 'booleq', 'btboolcmp'),
-      ('date', 'date_eq', 'date_cmp'), ('timestamptz', 'timestamptz_eq', 'timestamptz_cmp'),
+      ('date', 'date_eq', 'date_cmp'), ('timestamp', 'timestamp_eq', 'timestamp_cmp'),
+      ('timestamptz', 'timestamptz_eq', 'timestamptz_cmp'),
       ('uuid', 'uuid_eq', 'uuid_cmp'),
-        ('objectid', 'docpatterns.objectid_eq', 'docpatterns.objectid_cmp')) AS v (t, eq, cmp)
+      ('objectid', 'docpatterns.objectid_eq', 'docpatterns.objectid_cmp')) AS v (t, eq, cmp)
   LOOP
     EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash'), p.t,
         'int4', '');

@@ -4,9 +4,9 @@
  *		joins between them.
  *
  * The SQL value is compared as the BSON value that it represents: integers and floats as numbers,
- * numeric as a number of any length, text as a string, date and timestamptz as a date (a date is
- * its midnight in UTC, and microseconds count although no date in BSON has them), uuid as binary of
- * subtype 4.  Values of other classes are less or greater, as always.
+ * numeric as a number of any length, text as a string, date, timestamp and timestamptz as a date (a
+ * date is its midnight, a timestamp a time in UTC, and microseconds count although no date in BSON
+ * has them), uuid as binary of subtype 4.  Values of other classes are less or greater, as always.
  */
 #include "postgres.h"
 
@@ -225,6 +225,9 @@ compare_timestamptz(const DpValue *v, Datum d, FmgrInfo *flinfo)
 	return compare_time(v, ms, rest, infinite);
 }
 
+/* A timestamp in UTC is the same number. */
+#define compare_timestamp compare_timestamptz
+
 static int
 compare_uuid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
@@ -346,6 +349,8 @@ hash_of_timestamptz(Datum d, uint64 seed, FmgrInfo *flinfo)
 	return hash_time(dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite), seed);
 }
 
+#define hash_of_timestamp hash_of_timestamptz
+
 static uint64
 hash_of_uuid(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
@@ -430,6 +435,7 @@ CROSS_TYPE(numeric)
 CROSS_TYPE(text)
 CROSS_TYPE(boolean)
 CROSS_TYPE(date)
+CROSS_TYPE(timestamp)
 CROSS_TYPE(timestamptz)
 CROSS_TYPE(uuid)
 CROSS_TYPE(objectid)

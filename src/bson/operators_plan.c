@@ -157,6 +157,7 @@ exact_value(Datum d, Oid type)
 		}
 
 		case DATEOID:
+		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
 			v.type = DP_TYPE_DATE;
 			v.len = 8;

@@ -1,6 +1,6 @@
 -- The order of values and documents, equality and hashing, and the operators beside SQL values.
 BEGIN;
-SELECT plan(202);
+SELECT plan(213);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
@@ -165,6 +165,7 @@ SELECT type, unnest(literals) FROM (VALUES
   ('float4', ARRAY['0.5', 'NaN', '-Infinity', '0.1']), ('float8', ARRAY['0.1', 'NaN', 'Infinity', '-0.0', '5']), ('numeric', ARRAY['0.1', '5.00', 'NaN', '-Infinity', '1e400', '-0.5']),
   ('text', ARRAY['', 'a', 'ab', 'é']), ('bool', ARRAY['true', 'false']), ('date', ARRAY['1970-01-01', '1969-12-31', '2000-02-29']),
   ('timestamptz', ARRAY['1970-01-01 00:00:00.005+00', '1969-12-31 23:59:59.999+00', '2262-01-01 00:00+00']),
+  ('timestamp', ARRAY['1970-01-01 00:00:00.005', '1969-12-31 23:59:59.999', '2262-01-01 00:00']),
   ('uuid', ARRAY['00000000-0000-0000-0000-000000000000', '550e8400-e29b-41d4-a716-446655440000']), ('objectid', ARRAY['5f0000000000000000000001'])
 ) x(type, literals);
 -- once as a constant, which the planner turns into a bson_value, and once not
@@ -188,6 +189,15 @@ SELECT ok('{"$date": {"$numberLong": "5"}}'::bson_value < '1970-01-01 00:00:00.0
 SELECT ok('{"$date": {"$numberLong": "9223372036854775807"}}'::bson_value < 'infinity'::timestamptz
           AND '{"$date": {"$numberLong": "-9223372036854775808"}}'::bson_value > '-infinity'::date
           AND '{"$timestamp": {"t": 0, "i": 0}}'::bson_value > 'infinity'::timestamptz, 'infinite times stay within their class');
+
+-- A time without a zone is UTC in both directions, whatever the setting.
+SET LOCAL timezone = 'Asia/Kolkata';
+CREATE TEMP TABLE stored AS SELECT to_bson(t) AS v, t FROM (VALUES (timestamp '2024-05-01 12:00'), (timestamp '2024-05-01 12:00:00.001')) x (t);
+SELECT is((SELECT v FROM stored WHERE v = timestamp '2024-05-01 12:00'), '{"$date": "2024-05-01T12:00:00Z"}', 'is found as it was stored');
+SELECT ok((SELECT bool_and(v::timestamp = t AND v::date = '2024-05-01' AND v = t AND v >= date '2024-05-01' AND v < timestamp 'infinity') FROM stored), 'and read so');
+SELECT is((SELECT count(*) FROM stored a JOIN stored b ON a.v = b.t), 2::bigint, 'joined so');
+SELECT ok('{"$date": "2024-05-01T12:00:00Z"}'::bson_value < timestamp '2024-05-01 12:00:00.000001', 'with its microseconds');
+RESET timezone;
 
 -- Arrays of each type, and several conditions of different types on one column, through an index and without
 CREATE TEMP TABLE indexed AS SELECT v FROM sample;
@@ -265,7 +275,7 @@ SELECT throws_ok($$SELECT '"a"'::bson_value = 'bare'$$, '22P02', NULL, 'an untyp
 -- The families
 SELECT ok(bool_and(amvalidate(oid)), 'the operator classes of bson and objectid are valid')
 FROM pg_opclass WHERE opcintype IN ('bson'::regtype, 'objectid'::regtype) AND opcmethod IN (SELECT oid FROM pg_am WHERE amname IN ('btree', 'hash'));
-SELECT is(count(*)::int, 25, 'the btree family compares bson_value with itself and twelve types, both ways, with five operators each')
+SELECT is(count(*)::int, 27, 'the btree family compares bson_value with itself and thirteen types, both ways, with five operators each')
 FROM (SELECT amoplefttype, amoprighttype FROM pg_amop WHERE amopfamily = (SELECT opcfamily FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'btree' AND opcintype = 'bson_value'::regtype)
       GROUP BY 1, 2 HAVING count(*) = 5) x;
 SELECT is(count(*)::int, 0, 'each operator has its commutator, negator and estimators')

@@ -195,6 +195,7 @@ const_value(const Const *constant, DpValue *value)
 			if (DATE_NOT_FINITE(DatumGetDateADT(constant->constvalue)))
 				return false;
 			break;
+		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
 			if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(constant->constvalue)))
 				return false;
