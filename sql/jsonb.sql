@@ -12,7 +12,9 @@ CREATE FUNCTION docpatterns.jsonb_to_bson(jsonb) RETURNS bson
 COMMENT ON FUNCTION docpatterns.jsonb_to_bson(jsonb) IS
   'jsonb object as a document; Extended JSON inside it becomes the values it stands for; error '
   '22023 if it is no object, 22003 for a number of more than 34 digits';
-CREATE CAST (jsonb AS bson) WITH FUNCTION docpatterns.jsonb_to_bson(jsonb) AS ASSIGNMENT;
+-- Implicit: functions and operators for documents accept jsonb. (From json it is not: json has no
+-- operators of its own, and json = json would become legal.)
+CREATE CAST (jsonb AS bson) WITH FUNCTION docpatterns.jsonb_to_bson(jsonb) AS IMPLICIT;
 
 -- PostgreSQL's functions that make JSON use a cast to json if it has a function. json is read as
 -- text.

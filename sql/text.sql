@@ -39,7 +39,7 @@ COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
   'The value with these type and bytes. Errors: 22P03 with the offset of the first fault, 54000';
 
 CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
-CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
+CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea) AS ASSIGNMENT;
 COMMENT ON CAST (bson AS bytea) IS 'the bytes of the document, as a driver writes them';
 COMMENT ON CAST (bytea AS bson) IS
   'the document that the bytes are, after all of them have been checked';

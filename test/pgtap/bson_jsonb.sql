@@ -1,6 +1,6 @@
 -- The contract of the casts between bson and jsonb.
 BEGIN;
-SELECT plan(64);
+SELECT plan(71);
 
 SELECT function_returns('docpatterns', 'bson_to_jsonb', ARRAY['bson'], 'jsonb');
 SELECT function_returns('docpatterns', 'jsonb_to_bson', ARRAY['jsonb'], 'bson');
@@ -92,6 +92,17 @@ SELECT is((SELECT jsonb_object_agg(id, doc) FROM nested WHERE id IS NOT NULL), '
 SELECT is(to_json('{a: "x\u0000y"}'::bson)::text, '{"a": "x\u0000y"}', 'to_json');
 SELECT throws_ok($$SELECT to_jsonb('{a: "x\u0000y"}'::bson)$$, '22P05', NULL, 'jsonb has no null character');
 SELECT is(bson_build('j', '{"b": 1, "a": 1}'::json)::json::text, '{"j": {"b": 1, "a": 1}}', 'json inside a document');
+
+-- jsonb where documents are expected. The operators of jsonb stay its own.
+SELECT collection_create('shelf');
+SELECT is((SELECT count(*) FROM collection_insert('shelf', '{"_id": 1, "price": 5}'::jsonb, '{"_id": 2, "price": 9}'::jsonb)), 2::bigint, 'collection_insert');
+SELECT is((SELECT collection_find('shelf', '{"price": {"$gt": 5}}'::jsonb, '{"price": 1}'::jsonb)), '{_id: 2, price: 9}', 'collection_find');
+PREPARE filtered(jsonb) AS SELECT doc FROM shelf WHERE doc @@ $1;
+SELECT results_eq('EXECUTE filtered(''{"price": 5}'')', $$VALUES ('{_id: 1, price: 5}'::bson)$$, 'doc @@');
+SELECT is((SELECT modified FROM collection_update('shelf', '{"_id": 1}'::jsonb, '{"$set": {"price": 6}}'::jsonb)), 1::bigint, 'collection_update');
+SELECT is(bson_set('{"a": 1}'::jsonb, 'b', 2), '{a: 1, b: 2}', 'bson_set');
+SELECT throws_ok($$SELECT collection_find('shelf', '[1]'::jsonb)$$, '22023', NULL, 'an array is no filter');
+SELECT is('{"a": {"b": 1}}'::jsonb || '{"c": 2}' -> 'a' @> '{"b": 1}' AND '{"a": 1}'::jsonb @@ '$.a == 1' AND '{"a": 1}'::jsonb < '{"a": 2}', true, 'among themselves jsonb values are jsonb');
 
 -- A document of many fields: the same as through text.
 SELECT is((SELECT count(*) FROM (SELECT bson_object_agg('f' || i, CASE i % 5 WHEN 0 THEN to_bson(i) WHEN 1 THEN to_bson(i * 1.5::float8) WHEN 2 THEN to_bson('s' || i) WHEN 3 THEN to_bson(ARRAY[i, i + 1]) ELSE to_bson(timestamptz 'epoch' + i * interval '1 h') END) AS d

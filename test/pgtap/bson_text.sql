@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(342);
+SELECT plan(344);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -24,8 +24,12 @@ SELECT results_eq(
   $$SELECT castsource::regtype::text, casttarget::regtype::text, castcontext::text FROM pg_cast
     WHERE 'bytea'::regtype IN (castsource, casttarget) AND 'bson'::regtype IN (castsource, casttarget)
     ORDER BY 1, 2$$,
-  $$VALUES ('bson', 'bytea', 'e'), ('bytea', 'bson', 'e')$$,
-  'casts to and from bytea are explicit');
+  $$VALUES ('bson', 'bytea', 'e'), ('bytea', 'bson', 'a')$$,
+  'bytes are assigned to documents, documents cast to bytes');
+CREATE TEMP TABLE assigned (doc bson);
+INSERT INTO assigned VALUES ('{a: 1}'::bson::bytea);
+SELECT is(doc, '{a: 1}', 'assigned') FROM assigned;
+SELECT throws_ok($$INSERT INTO assigned VALUES ('\x0500000001'::bytea)$$, '22P03', NULL, 'after a check');
 
 -- ---------------------------------------------------------------- every type in every form
 
