@@ -14,7 +14,7 @@ printf '%s\n' '\set player random_gaussian(1, 30000, 3)' "SELECT kv_zincrby('gam
 playing=$!
 for _ in 1 2; do
   sleep 0.7
-  show "SELECT member, score::int, kv_zrevrank('game', 'board', member) AS rank,
+  show "SELECT member::text, score, kv_zrevrank('game', 'board', member) AS rank,
        kv_zcard('game', 'board') AS players
 FROM kv_zrevrange('game', 'board', 0, 2)"
 done
@@ -26,11 +26,11 @@ title 'A board of documents'
 say "A board can follow a table: the largest packages, kept from the catalogue's documents in the transactions that write them."
 show "SELECT kv_leaderboard('game', 'largest', 'packages',
   score_path => 'installed_size')"
-show "SELECT member, score FROM kv_zrevrange('game', 'largest', 0, 2)"
+show "SELECT member::text, score FROM kv_zrevrange('game', 'largest', 0, 2)"
 first=$(ask "SELECT member::text FROM kv_zrevrange('game', 'largest', 0, 0)")
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 1)
 WHERE _id = '$first'::text"
-show "SELECT member, score FROM kv_zrevrange('game', 'largest', 0, 2)"
+show "SELECT member::text, score FROM kv_zrevrange('game', 'largest', 0, 2)"
 ask 'ANALYZE game.scores'
 middle=$(ask "SELECT member::text FROM kv_zrange('game', 'largest', kv_zcard('game', 'largest') / 2, kv_zcard('game', 'largest') / 2)")
 rank_count=$(time_of "SELECT count(*) FROM game.scores a JOIN game.scores b ON b.key = a.key AND (a.score, a.member) < (b.score, b.member) WHERE a.key = 'largest' AND b.member = '$middle'::text")

@@ -9,7 +9,7 @@ COMMENT ON FUNCTION kv_zadd(text, text, "any") IS
   'NULL if a condition prevented it. Errors: 22023 options or numbers of arguments that do not '
   'fit, NaN, MinKey, MaxKey, 42804 or 22P02 not a number, 22003';
 
-CREATE FUNCTION kv_zincrby(space text, key text, VARIADIC by_and_member "any") RETURNS bson_value
+CREATE FUNCTION kv_zincrby(space text, key text, VARIADIC by_and_member "any") RETURNS numeric
   AS 'MODULE_PATHNAME', 'dp_kv_zincrby' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_zincrby(text, text, "any") IS
   'Adds to the score of a member (0 if missing): [options,] number, member. Returns the new score, '
@@ -21,7 +21,7 @@ CREATE FUNCTION kv_zadd(space text, key text, score anycompatible, member text) 
 COMMENT ON FUNCTION kv_zadd(text, text, anycompatible, text) IS
   'Sets the score of a member. Returns 1 if it is new';
 
-CREATE FUNCTION kv_zincrby(space text, key text, "by" anycompatible, member text) RETURNS bson_value
+CREATE FUNCTION kv_zincrby(space text, key text, "by" anycompatible, member text) RETURNS numeric
   AS 'MODULE_PATHNAME', 'dp_kv_zincrby' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_zincrby(text, text, anycompatible, text) IS
   'Adds to the score of a member (0 if missing) and returns the new score';
@@ -31,7 +31,7 @@ CREATE FUNCTION kv_zrem(space text, key text, VARIADIC members "any") RETURNS bi
 COMMENT ON FUNCTION kv_zrem(text, text, "any") IS
   'Removes members of a sorted set and returns how many there were';
 
-CREATE FUNCTION kv_zscore(space text, key text, member anycompatible) RETURNS bson_value
+CREATE FUNCTION kv_zscore(space text, key text, member anycompatible) RETURNS numeric
   AS 'MODULE_PATHNAME', 'dp_kv_zscore' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_zscore(text, text, anycompatible) IS
   'The score of a member, NULL if it is missing';
@@ -59,35 +59,35 @@ COMMENT ON FUNCTION kv_zrevrank(text, text, anycompatible) IS
   'The rank from the highest score down, NULL if the member is missing';
 
 CREATE FUNCTION kv_zrange(space text, key text, start bigint, stop bigint, OUT member bson_value,
-  OUT score bson_value) RETURNS SETOF record
+  OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrange' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrange(text, text, bigint, bigint) IS
   'Members and scores from one rank to another, both included; -1 is the last one. Costs a rank '
   'and the rows';
 
 CREATE FUNCTION kv_zrevrange(space text, key text, start bigint, stop bigint, OUT member bson_value,
-  OUT score bson_value) RETURNS SETOF record
+  OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrevrange' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrevrange(text, text, bigint, bigint) IS
   'The same as kv_zrange, counted from the highest score down';
 
 CREATE FUNCTION kv_zrangebyscore(space text, key text, min "any", max "any", skip bigint DEFAULT 0,
   take bigint DEFAULT NULL,
-                                 OUT member bson_value, OUT score bson_value) RETURNS SETOF record
+                                 OUT member bson_value, OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrangebyscore' LANGUAGE C STABLE PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrangebyscore(text, text, "any", "any", bigint, bigint) IS
   'Members and scores with scores from min to max (see kv_zcount), in order, without the first '
   'skip, at most take';
 
 CREATE FUNCTION kv_zpopmin(space text, key text, take bigint DEFAULT 1, OUT member bson_value,
-  OUT score bson_value) RETURNS SETOF record
+  OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmin' LANGUAGE C VOLATILE COST 100 ROWS 1;
 COMMENT ON FUNCTION kv_zpopmin(text, text, bigint) IS
   'Removes the members with the lowest scores and returns them. Locks the key exclusively. Error: '
   '22023 below 0';
 
 CREATE FUNCTION kv_zpopmax(space text, key text, take bigint DEFAULT 1, OUT member bson_value,
-  OUT score bson_value) RETURNS SETOF record
+  OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmax' LANGUAGE C VOLATILE COST 100 ROWS 1;
 COMMENT ON FUNCTION kv_zpopmax(text, text, bigint) IS
   'Removes the members with the highest scores and returns them, the highest first. Locks as '

@@ -9,8 +9,8 @@ CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT
 -- Signatures
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('kv_create', 'text'), ('kv_hset', 'bigint'), ('kv_hget', 'bson_value'), ('kv_hmget', 'bson_value[]'), ('kv_hgetall', 'bson'), ('kv_hkeys', 'setof text'),
   ('kv_hvals', 'setof bson_value'), ('kv_hlen', 'bigint'), ('kv_hexists', 'boolean'), ('kv_hdel', 'bigint'), ('kv_hincrby', 'bigint'), ('kv_sadd', 'bigint'), ('kv_srem', 'bigint'), ('kv_smembers', 'setof bson_value'),
-  ('kv_sismember', 'boolean'), ('kv_scard', 'bigint'), ('kv_sinter', 'setof bson_value'), ('kv_sunion', 'setof bson_value'), ('kv_sdiff', 'setof bson_value'), ('kv_zadd', 'bigint'), ('kv_zincrby', 'bson_value'), ('kv_zrem', 'bigint'),
-  ('kv_zscore', 'bson_value'), ('kv_zcard', 'bigint'), ('kv_zcount', 'bigint'), ('kv_zrank', 'bigint'), ('kv_zrevrank', 'bigint'), ('kv_zrange', 'setof record'), ('kv_zrevrange', 'setof record'), ('kv_zrangebyscore', 'setof record'),
+  ('kv_sismember', 'boolean'), ('kv_scard', 'bigint'), ('kv_sinter', 'setof bson_value'), ('kv_sunion', 'setof bson_value'), ('kv_sdiff', 'setof bson_value'), ('kv_zadd', 'bigint'), ('kv_zincrby', 'numeric'), ('kv_zrem', 'bigint'),
+  ('kv_zscore', 'numeric'), ('kv_zcard', 'bigint'), ('kv_zcount', 'bigint'), ('kv_zrank', 'bigint'), ('kv_zrevrank', 'bigint'), ('kv_zrange', 'setof record'), ('kv_zrevrange', 'setof record'), ('kv_zrangebyscore', 'setof record'),
   ('kv_zpopmin', 'setof record'), ('kv_zpopmax', 'setof record'), ('kv_zunionstore', 'bigint'), ('kv_zinterstore', 'bigint'), ('kv_del', 'bigint'), ('kv_exists', 'bigint'), ('kv_type_of', 'text'), ('kv_expire', 'boolean'),
   ('kv_persist', 'boolean'), ('kv_ttl', 'bigint'), ('kv_keys', 'setof text'), ('kv_purge', 'bigint'), ('kv_leaderboard', 'text')) AS v (f, r);
 SELECT volatility_is(f, 'stable', f || ' is stable') FROM unnest(ARRAY['kv_hget', 'kv_hgetall', 'kv_smembers', 'kv_zscore', 'kv_zrank', 'kv_zrange', 'kv_zcount', 'kv_ttl', 'kv_exists']) f;

@@ -310,4 +310,7 @@ extern bool dp_kv_zset_remove(DpKvCall *call, Datum member);
  */
 extern struct varlena *dp_kv_score(Datum value, Oid type, bool *exclusive);
 
+/* A stored score as the numeric that functions return. */
+extern Datum dp_kv_score_number(Datum score);
+
 #endif /* DP_PATTERNS_KV_KV_H */

@@ -35,7 +35,7 @@ static Datum range_return(FunctionCallInfo fcinfo, bool reverse);
 static void put(ReturnSetInfo *rsinfo, DpKvRel *r);
 
 /*
- * kv_zscore(space, key, member) -> bson_value, NULL without the member
+ * kv_zscore(space, key, member) -> numeric, NULL without the member
  */
 DP_FUNCTION(dp_kv_zscore);
 Datum
@@ -51,7 +51,7 @@ dp_kv_zscore(PG_FUNCTION_ARGS)
 	dp_kv_end(&call);
 	if (!found)
 		PG_RETURN_NULL();
-	return score;
+	return dp_kv_score_number(score);
 }
 
 /*
@@ -254,7 +254,8 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 static void
 put(ReturnSetInfo *rsinfo, DpKvRel *r)
 {
-	Datum values[2] = { dp_kv_column(r, KV_SCORES_MEMBER), dp_kv_column(r, KV_SCORES_SCORE) };
+	Datum values[2] = { dp_kv_column(r, KV_SCORES_MEMBER),
+						dp_kv_score_number(dp_kv_column(r, KV_SCORES_SCORE)) };
 	bool nulls[2] = { false, false };
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

@@ -22,6 +22,7 @@
 #include "utils/tuplestore.h"
 
 #include "bson/amount.h"
+#include "bson/cast.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "patterns/kv/kv.h"
@@ -113,6 +114,15 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 	}
 	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 					errmsg("a score must be a number, not of type %s", format_type_be(type))));
+}
+
+Datum
+dp_kv_score_number(Datum score)
+{
+	DpValue v = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(score));
+	bool isnull;
+
+	return dp_value_to_datum(&v, NUMERICOID, -1, &isnull);
 }
 
 /* A text of digits becomes an int64 if it fits, any other the nearest double. */
@@ -314,7 +324,7 @@ dp_kv_zadd(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zincrby(space, key, [nx|xx|gt|lt ...] by, member) -> bson_value: the new score, NULL if a
+ * kv_zincrby(space, key, [nx|xx|gt|lt ...] by, member) -> numeric: the new score, NULL if a
  * condition prevented the write
  */
 DP_FUNCTION(dp_kv_zincrby);
@@ -343,7 +353,7 @@ dp_kv_zincrby(PG_FUNCTION_ARGS)
 	dp_kv_end(&call);
 	if (result == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_POINTER(result);
+	return dp_kv_score_number(PointerGetDatum(result));
 }
 
 /*
@@ -432,7 +442,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		for (i = 0; i < n; i++)
 		{
 			Datum values[2] = { PointerGetDatum(popped[i].member),
-								PointerGetDatum(popped[i].score) };
+								dp_kv_score_number(PointerGetDatum(popped[i].score)) };
 			bool nulls[2] = { false, false };
 
 			if (!dp_kv_zset_remove(&call, values[0]))
