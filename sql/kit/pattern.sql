@@ -11,6 +11,10 @@ CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bso
 COMMENT ON TYPE pattern_violation IS
   'a row of pattern_check(): a violation in the document of a key';
 
+CREATE TYPE pattern_statistics AS (rel regclass, pattern text, name text, waiting bigint,
+    notes bigint, failed bigint, unbuilt text[], side_writes bigint, side_bytes bigint);
+COMMENT ON TYPE pattern_statistics IS 'a row of pattern_stats()';
+
 -- Bookkeeping -------------------------------------------------------------------------------------
 
 -- Not dumped: a role that dumps its own tables has no privileges on it.
@@ -19,6 +23,8 @@ CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, na
   failed boolean NOT NULL);
 -- Notes are short-lived: index scans skip dead ones until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
+-- Not what was noted, which may be a key.
+GRANT SELECT (rel, name, failed) ON docpatterns.notes TO PUBLIC;
 COMMENT ON TABLE docpatterns.notes IS
   'what a transaction has left to another one that waited for it: the group, source or row '
   'of a declaration that the next one that has written to the table "held" brings in line '
@@ -34,7 +40,7 @@ COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION docpatterns._pattern_facts(pattern text, OUT creates_table boolean, OUT views text,
-  OUT adopts text, OUT adopt_hint text)
+  OUT adopts text, OUT adopt_hint text, OUT waiting text)
   AS 'MODULE_PATHNAME', 'dp_pattern_facts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._pattern_facts(text) IS
   'what src/kit/registry.h has of a pattern; NULLs where it says nothing';
@@ -506,6 +512,50 @@ COMMENT ON FUNCTION pattern_check(regclass, text) IS
   'owns; no rows mean that all is consistent. On a standby, unlogged tables are left out unless '
   'named. Reads everything that the patterns keep, in one snapshot. Error: 42501 a table of '
   'another owner';
+
+CREATE FUNCTION pattern_stats(rel regclass DEFAULT NULL) RETURNS SETOF pattern_statistics
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  s @extschema@.pattern_statistics;
+  queue regclass;
+BEGIN
+  IF rel IS NOT NULL THEN
+    PERFORM docpatterns._pattern_require_owner(rel);
+  END IF;
+  FOR d IN
+    SELECT q.rel, q.pattern, q.name, q.options
+    FROM docpatterns._pattern_declarations(pattern_stats.rel) q JOIN pg_class c ON c.oid = q.rel
+    WHERE pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
+      AND NOT (c.relpersistence = 'u' AND pg_is_in_recovery())
+    ORDER BY q.rel::text, q.pattern, q.name
+  LOOP
+    s := (d.rel, d.pattern, d.name, NULL, NULL, NULL, NULL, NULL, NULL);
+    queue := docpatterns._pattern_side(@extschema@.bson_get_text(d.options,
+        (docpatterns._pattern_facts(d.pattern)).waiting), d.rel);
+    IF queue IS NOT NULL THEN
+      EXECUTE format('SELECT count(*) FROM %s', queue) INTO s.waiting;
+    END IF;
+    SELECT count(*) FILTER (WHERE NOT n.failed), count(*) FILTER (WHERE n.failed)
+      INTO s.notes, s.failed FROM docpatterns.notes n WHERE n.rel = d.rel AND n.name = d.name;
+    IF @extschema@.bson_exists(d.options, 'held') THEN
+      s.unbuilt := ARRAY(SELECT e::text
+          FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e);
+    END IF;
+    SELECT sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), sum(pg_total_relation_size(t.relid))
+      INTO s.side_writes, s.side_bytes
+      FROM unnest(docpatterns._pattern_link_ids(d.options)) l
+        JOIN pg_stat_all_tables t ON t.relid = docpatterns._pattern_side(l, d.rel)
+      WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relid
+          AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc);
+    RETURN NEXT s;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pattern_stats(regclass) IS
+  'What the declarations of a table, or of all tables that the caller owns, still have to do, and '
+  'the size of their side tables. Reads the catalogs, PostgreSQL''s statistics and all rows of '
+  'queues. Error: 42501 a table of another owner';
 
 CREATE FUNCTION docpatterns._pattern_call(verb text, rel regclass, pattern text, name text,
   options bson) RETURNS text
@@ -1098,7 +1148,7 @@ BEGIN
   IF cardinality(tables) > 0 THEN
     RAISE EXCEPTION 'cannot drop extension docpatterns because tables contain documents'
       USING ERRCODE = 'dependent_objects_still_exist',
-        DETAIL = format('%s tables have columns of its types: %s%s.', cardinality(tables),
+        DETAIL = format('These tables have columns of its types: %s%s.',
           array_to_string(tables[1:20], ', '),
           CASE WHEN cardinality(tables) > 20 THEN ', ...' ELSE '' END),
         HINT = 'To keep the data, run pattern_disable_all(), then bson_column_convert() for each '

@@ -39,6 +39,10 @@ typedef struct DpPattern
 	/* The tables that it keeps hold data that the documents do not have. */
 	bool keeps_originals;
 
+	/* The option with the link ID of a table whose rows wait to be processed, for pattern_stats().
+	 */
+	const char *waiting;
+
 	/*
 	 * The last words of the names of its views, separated by spaces.  A function
 	 * _<name>_view_labels(bson) says so where options decide.

@@ -11,7 +11,7 @@
 #include "mql/error.h"
 
 static void location_append(StringInfo out, const DpLocation *location);
-static void place_callback(void *arg);
+static void location_callback(void *arg);
 static bool exact_truncate(const DpExact *exact, int64 *result);
 
 /*
@@ -47,7 +47,7 @@ dp_location_text(const DpLocation *location)
 }
 
 static void
-place_callback(void *arg)
+location_callback(void *arg)
 {
 	const DpLocationContext *context = arg;
 
@@ -59,7 +59,7 @@ void
 dp_location_push(DpLocationContext *context, const DpLocation *location)
 {
 	context->location = location;
-	context->callback.callback = place_callback;
+	context->callback.callback = location_callback;
 	context->callback.arg = context;
 	context->callback.previous = error_context_stack;
 	error_context_stack = &context->callback;
@@ -69,6 +69,12 @@ void
 dp_location_pop(DpLocationContext *context)
 {
 	error_context_stack = context->callback.previous;
+}
+
+bool
+dp_location_is_callback(void (*callback)(void *))
+{
+	return callback == location_callback;
 }
 
 void

@@ -54,6 +54,9 @@ typedef struct DpLocationContext
 extern void dp_location_push(DpLocationContext *context, const DpLocation *location);
 extern void dp_location_pop(DpLocationContext *context);
 
+/* True for the error context callback of a location, which adds no context. */
+extern bool dp_location_is_callback(void (*callback)(void *));
+
 /*
  * The operator at the location does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
  * "filter operator" or the like.  The nearest one is hinted at; NULL: nothing is.

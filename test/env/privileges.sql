@@ -48,6 +48,8 @@ pattern_disable('spilled') | OWN
 pattern_disable('totals', 'first') | OWN
 pattern_disable_all() | | of all tables: does it for those that the caller owns
 pattern_disable_all('spilled') | OWN
+pattern_stats() | | of all tables: shows those that the caller owns
+pattern_stats('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
 pattern_advise('docs') | SELECT

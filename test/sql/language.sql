@@ -7,6 +7,7 @@ SELECT outlier_enable('books', 'buyers', threshold => 3);
 SELECT pattern_alter('books', 'buyers', '{threshold: 0}');
 SELECT outlier_enable('books', 'buyers', threshold => 3);
 CALL pattern_build('books', 'nothing');
+SELECT collection_find('books', '{title: {$regex: "("}}');
 
 -- Callers stay in it.
 CREATE FUNCTION change_threshold(n int) RETURNS void LANGUAGE plpgsql AS $$

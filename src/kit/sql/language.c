@@ -3,18 +3,17 @@
  *		The language of the extension's own functions: PL/pgSQL without CONTEXT in errors.
  *
  * PL/pgSQL adds lines about functions and statements to each error, and users know neither those of
- * the extension.  The lines of callers stay, and so does everything if code that is not the
- * extension's runs inside, such as a trigger of the user, or for errors of class XX.
+ * the extension.  Lines of callers stay.  Everything stays if code of the user runs inside, such as
+ * a trigger, if C code adds context of its own, and for errors of class XX.
  */
 #include "postgres.h"
-
-#include <dlfcn.h>
 
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "utils/memutils.h"
 
 #include "dp.h"
+#include "mql/error.h"
 
 /* A running function; its frame lies below those of PL/pgSQL */
 typedef struct Call
@@ -24,7 +23,6 @@ typedef struct Call
 } Call;
 
 static PGFunction plpgsql_function(const char *name);
-static bool is_own(void (*function)(void *));
 static void hide_context(void *arg);
 static void remove_context(size_t length);
 static void learn_statement_callback(struct ParseState *pstate, void *arg);
@@ -89,17 +87,6 @@ learn_statement_callback(struct ParseState *pstate, void *arg)
 	statement_callback = error_context_stack->callback;
 }
 
-/* True if a function is in this library. */
-static bool
-is_own(void (*function)(void *))
-{
-	Dl_info own;
-	Dl_info other;
-
-	return dladdr((void *) hide_context, &own) != 0 && dladdr((void *) function, &other) != 0 &&
-		   own.dli_fbase == other.dli_fbase;
-}
-
 /* Memory for a copy of an error, that of the latest call */
 static MemoryContext
 copy_memory(void)
@@ -113,8 +100,9 @@ copy_memory(void)
 }
 
 /*
- * Error context callback: all frames above have reported.  Frames of the extension are those of
- * its library, the one that PL/pgSQL has above each call, and statements.
+ * Error context callback: all frames above have reported.  Frames that users
+ * know nothing of are those of calls, the one that PL/pgSQL has above each, statements, and
+ * locations, which are details.
  */
 static void
 hide_context(void *arg)
@@ -130,8 +118,8 @@ hide_context(void *arg)
 		return;
 	for (f = error_context_stack; f != &call->frame; f = f->previous)
 	{
-		if (f->previous->callback != hide_context && f->callback != statement_callback &&
-			!is_own(f->callback))
+		if (f->callback != hide_context && f->previous->callback != hide_context &&
+			f->callback != statement_callback && !dp_location_is_callback(f->callback))
 			return;
 	}
 	old = MemoryContextSwitchTo(copy_memory());

@@ -83,6 +83,7 @@ DP_DEFINE_PATTERN(bucket) = { .name = "bucket",
 							  .views = "buckets",
 							  .options = options,
 							  .creates_table = true,
+							  .waiting = "second_link_id",
 							  .depend = bucket_depend,
 							  .columns_altered = bucket_columns_altered };
 

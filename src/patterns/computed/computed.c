@@ -67,6 +67,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = computed_all_groups };
 
 DP_DEFINE_PATTERN(computed) = { .name = "computed",
+								.waiting = "second_link_id",
 								.adopt_hint = "Insert rows into {source} that give them.",
 								.options = options,
 								.derive = &methods };

@@ -63,6 +63,7 @@ static const DpDeriveHooks hooks = { .before = dp_ref_before_derived,
 
 DP_DEFINE_PATTERN(reference) = {
 	.name = "reference",
+	.waiting = "second_link_id",
 	.adopt_hint =
 		"Write what shall stay into the source, or leave the field out of the option live.",
 	.options = options,

@@ -117,6 +117,7 @@ static const DpDeriveMethods methods = { .open = subset_open,
 
 DP_DEFINE_PATTERN(subset) = {
 	.name = "subset",
+	.waiting = "second_link_id",
 	.adopts = "makes rows of elements whose document has none where it can",
 	.adopt_hint =
 		"Insert such elements into {source}, where the field \"{on_field}\" names their document, as subset_split() does before the declaration.",
