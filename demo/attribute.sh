@@ -28,7 +28,7 @@ show "SELECT count(*) FROM tagged
 WHERE doc @@ '$question'"
 say "And programs that know the fields still read and write them:"
 show "UPDATE tagged_wide SET doc = bson_array_append(doc, 'tag_role', 'toured')
-WHERE _id = '$one'::text RETURNING doc -> 'tag_role' AS role"
+WHERE _id = '$one'::text RETURNING doc ->> 'tag_role' AS role"
 show "SELECT * FROM pattern_check('tagged')"
 [ "$(ask "SELECT count(*) FROM pattern_check('tagged')")" = 0 ] || { echo "pattern_check found violations"; exit 1; }
 
@@ -42,8 +42,8 @@ show "SELECT payload_enable('received', field => 'json', extracts => '{
 show "INSERT INTO received (doc)
 SELECT bson_build('json', bson_to_json(doc, 'relaxed'))
 FROM packages WHERE doc ? 'depends.0' ORDER BY _id LIMIT 500"
-show "SELECT doc ->> 'package' AS package, doc -> 'kilobytes' AS kilobytes,
-       doc -> 'depends_on' AS depends_on
+show "SELECT doc ->> 'package' AS package, doc ->> 'kilobytes' AS kilobytes,
+       doc ->> 'depends_on' AS depends_on
 FROM received ORDER BY doc -> 'kilobytes' DESC NULLS LAST LIMIT 3"
 show "SELECT sum(bson_size(r.doc)) / 1024 AS stored_kb, sum(bson_size(w.doc)) / 1024 AS whole_kb
 FROM received r JOIN received_whole w USING (_id)"

@@ -52,13 +52,13 @@ small=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc -> 'maintainer.email' 
 say "The smallest of them, $small, grows to a gigabyte. Nobody tells the maintainer's document:"
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 1048576)
 WHERE _id = '$small'::text"
-show "SELECT doc -> 'kilobytes' AS kilobytes, doc ->> 'largest.0._id' AS first,
+show "SELECT doc ->> 'kilobytes' AS kilobytes, doc ->> 'largest.0._id' AS first,
        bson_array_length(doc, 'largest') AS shown
 FROM maintainers WHERE _id = '$busy'::text"
 say "And shrinks again. The one that it pushed out comes back:"
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 10)
 WHERE _id = '$small'::text"
-show "SELECT doc -> 'kilobytes' AS kilobytes, doc ->> 'largest.0._id' AS first,
+show "SELECT doc ->> 'kilobytes' AS kilobytes, doc ->> 'largest.0._id' AS first,
        bson_array_length(doc, 'largest') AS shown
 FROM maintainers WHERE _id = '$busy'::text"
 totals_after=$(time_of "SELECT doc -> 'packages', doc -> 'kilobytes' FROM maintainers WHERE _id = '$busy'::text")
@@ -91,7 +91,7 @@ show "SELECT rollup_enable('packages', name => 'packages_by_section',
   tree => 'sections', group_by => '{section}',
   fields => '{packages: {\$count: {}}, kilobytes: {\$sum: \"\$installed_size\"}}')"
 show "CALL pattern_build('packages', 'packages_by_section', 10000)"
-show "SELECT s.node, t.doc -> 'packages' AS packages,
+show "SELECT s.node, t.doc ->> 'packages' AS packages,
        (t.doc -> 'kilobytes')::bigint / 1024 AS megabytes
 FROM tree_descendants('sections', 'everything', max_depth => 1) s
 JOIN packages_by_section t ON t._id = s.node
@@ -102,7 +102,7 @@ new_home=network
 say "Somebody decides that $branch belongs to $new_home. One UPDATE of one field moves the section, and all totals above it follow:"
 show "UPDATE sections SET doc = bson_set(doc, 'in', '$new_home')
 WHERE _id = '$branch'::text"
-show "SELECT _id, doc -> 'packages' AS packages FROM packages_by_section
+show "SELECT _id, doc ->> 'packages' AS packages FROM packages_by_section
 WHERE _id IN ('everything'::text, '$new_home'::text, '$branch'::text) ORDER BY 2 DESC"
 group_time=$(time_of "SELECT doc ->> 'section', count(*), sum(doc -> 'installed_size') FROM packages GROUP BY 1")
 total_time=$(time_of "SELECT doc FROM packages_by_section")

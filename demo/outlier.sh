@@ -72,7 +72,7 @@ show -t "SELECT bson_build('_id', doc -> '_id', 'rdepends', doc -> 'rdepends',
 FROM packages WHERE _id = '$typical'::text"
 say "The outliers are flagged. The first $threshold names stay; the rest is beside the table, in chunks:"
 show "SELECT doc ->> '_id' AS package, bson_array_length(doc, 'rdepends') AS here,
-       doc -> 'needed_by' AS needed_by, doc -> 'has_more' AS has_more,
+       doc ->> 'needed_by' AS needed_by, doc ->> 'has_more' AS has_more,
        bson_size(doc) AS bytes
 FROM packages WHERE doc ? 'has_more'
 ORDER BY doc -> 'needed_by' DESC LIMIT 5"
@@ -95,12 +95,12 @@ say "No special call is needed: plain SQL keeps it true. A program that reads th
   "part that it saw; nothing is lost. A wrong flag is put right. A typical document that grows becomes an outlier by itself."
 show "UPDATE packages SET doc = bson_set(doc, 'has_more', false)
 WHERE _id = '$largest'::text
-RETURNING doc -> 'has_more' AS has_more, doc -> 'needed_by' AS needed_by"
+RETURNING doc ->> 'has_more' AS has_more, doc ->> 'needed_by' AS needed_by"
 show "UPDATE packages SET doc = bson_set(doc, 'rdepends',
   (SELECT bson_agg('user-' || i ORDER BY i) FROM generate_series(1, $((threshold * 3))) i))
 WHERE _id = '$typical'::text"
 show "SELECT bson_array_length(doc, 'rdepends') AS here,
-       doc -> 'needed_by' AS needed_by, doc -> 'has_more' AS has_more
+       doc ->> 'needed_by' AS needed_by, doc ->> 'has_more' AS has_more
 FROM packages WHERE _id = '$typical'::text"
 
 title 'Before and after'
