@@ -29,7 +29,7 @@ BEGIN {
   area("tree", "Paths and ancestors", cpu ": ours / ltree and others", "reference/trees.md#paths-in-trees")
   area("tree_pattern", "Tree", cpu ": with the pattern / paths of ltree written by hand", "patterns/tree.md")
   area("graph", "Graphs", cpu ": `graph_lookup` / `WITH RECURSIVE`", "reference/trees.md#graphs")
-  area("clients", "Programs", "what a program waits for with psycopg 3 in binary: documents as dicts / `jsonb`; a call / SQL", "clients/python.md")
+  area("clients", "Programs", "CPU time of a program with psycopg 3 in binary and of its backend: documents as dicts / `jsonb`; a call / SQL", "clients/python.md")
   area("kv", "Key-value structures", cpu ": ours / plain tables; commands a second of two clients", "patterns/kv.md")
 }
 

@@ -55,8 +55,6 @@ missing() {
       [ -e "/usr/lib/python3/dist-packages/$module" ] || echo "python3-$module"
     done
     ls /usr/lib/python3/dist-packages/bson/_cbson*.so >/dev/null 2>&1 || echo python3-bson-ext
-    command -v node >/dev/null || echo nodejs
-    command -v npm >/dev/null || echo npm
     command -v javac >/dev/null || echo default-jdk-headless
     [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
     [ -e /usr/share/java/bson.jar ] || echo libmongodb-java
@@ -87,7 +85,7 @@ missing() {
   fi
 }
 
-# Node's two packages come from its registry.
+# Node's packages come from its registry. Debian's npm is four hundred packages: who has no npm goes without.
 node_packages() {
   build=$(dirname "$0")/../../build
   [ "$what" = clients ] && command -v npm >/dev/null && [ ! -e "$build/node_modules/bson" ] || return 0
