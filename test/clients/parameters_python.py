@@ -30,6 +30,8 @@ def answer(conn, case):
 for driver in (psycopg, psycopg2):
     conn = driver.connect('')
     conn.autocommit = True
+    conn.cursor().execute(f'CREATE SCHEMA {driver.__name__}; '
+                          f'SET search_path = {driver.__name__}, public')
     point = ''
     for case in cases:
         point = case.get('point', point)
