@@ -170,7 +170,7 @@ SELECT ok(polymorphic_retype('r', 2, 'b', change => 'to_b(bson)'), 'or a functio
 SELECT results_eq('SELECT doc::text FROM r WHERE _id <= 2 ORDER BY _id', ARRAY['{"_id": 1, "k": "b", "y": 10, "total": 5}', '{"_id": 2, "k": "b", "x": 2, "y": 10, "total": 12}'], 'and is it then');
 SELECT ok(NOT polymorphic_retype('r', 99, 'b'), 'no such document');
 SELECT throws_ok(format('SELECT polymorphic_retype(%s)', args), state, NULL, 'retype: ' || what) FROM (VALUES ($$'r', NULL, 'b'$$, '22004', 'no key'), ($$'r', 1, 'c'$$, '42704', 'no such variant'),
-  ($$'r', 1, 'b', change => 'other(text)'$$, '42804', 'a function of another kind'), ($$'r', 1, 'b', '{}', 'to_b(bson)'$$, '22023', 'two changes'), ($$'r', 1, 'b', place => 'q'$$, '22023', 'no such place'), ($$'r', ROW(1, 2), 'b'$$, '42809', 'a key of another type')) AS v (args, state, what);
+  ($$'r', 1, 'b', change => 'other(text)'$$, '42804', 'a function of another kind'), ($$'r', 1, 'b', '{}', 'to_b(bson)'$$, '22023', 'two changes'), ($$'r', 1, 'b', item_path => 'q'$$, '22023', 'no such place'), ($$'r', ROW(1, 2), 'b'$$, '42809', 'a key of another type')) AS v (args, state, what);
 SELECT is(polymorphic_retype_all('r', 'a', 'b', filter => '{x: {$gt: 3}}', change => 'to_b(bson)'), 2::bigint, 'many at once');
 SELECT results_eq($$SELECT variant, documents FROM polymorphic_variants('r')$$, $$VALUES ('a', 1::bigint), ('b', 4)$$, 'that is what there is now');
 SELECT ok(polymorphic_retype('e', 1, 'two', change_update => '{$unset: {a: 1}}', item_path => 'ev.list.0'), 'a sub-document');
