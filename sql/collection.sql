@@ -74,12 +74,12 @@ BEGIN
           AND t.tgfoid OPERATOR(pg_catalog.=)
             'docpatterns.collection_set_id()'::pg_catalog.regprocedure);
       IF (existing_key OPERATOR(pg_catalog.=) key_oid) IS NOT TRUE THEN
-        RAISE EXCEPTION 'relation % exists but is not %', existing, CASE
+        RAISE EXCEPTION 'relation "%" exists but is not %', docpatterns._relname(existing), CASE
             WHEN existing_key IS NULL THEN 'a collection'
             ELSE pg_catalog.format('a collection with keys of type %s', key_oid) END
           USING ERRCODE = 'wrong_object_type';
       END IF;
-      RAISE NOTICE 'collection % already exists, skipping', existing
+      RAISE NOTICE 'collection "%" already exists, skipping', docpatterns._relname(existing)
         USING ERRCODE = 'duplicate_table';
       RETURN existing;
     END IF;
@@ -122,13 +122,15 @@ BEGIN
   END IF;
   PERFORM FROM pg_class AS c WHERE c.oid = rel AND c.relkind IN ('r', 'p');
   IF NOT FOUND THEN
-    RAISE EXCEPTION '% is not a table', rel USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION '"%" is not a table',
+        docpatterns._relname(rel) USING ERRCODE = 'wrong_object_type';
   END IF;
   IF doc_column IS NOT NULL THEN
     PERFORM FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attname = doc_column
       AND a.attnum > 0 AND NOT a.attisdropped;
     IF NOT FOUND THEN
-      RAISE EXCEPTION 'column % of relation % does not exist', quote_ident(doc_column), rel
+      RAISE EXCEPTION 'column % of relation "%" does not exist', quote_ident(doc_column),
+          docpatterns._relname(rel)
         USING ERRCODE = 'undefined_column';
     END IF;
   END IF;
@@ -138,7 +140,7 @@ BEGIN
     AND starts_with(t.tgname, 'zz_docpatterns_')
       AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
   IF FOUND THEN
-    RAISE EXCEPTION 'table % has a pattern', rel
+    RAISE EXCEPTION 'table "%" has a pattern', docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Use pattern_list() to show its patterns and pattern_disable() to disable them.';
   END IF;
@@ -149,7 +151,8 @@ BEGIN
         AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype, 'bytea'::regtype)
         AND (doc_column IS NULL OR a.attname = doc_column));
     IF cardinality(candidates) <> 1 THEN
-      RAISE EXCEPTION 'table % has % columns that could hold documents', rel,
+      RAISE EXCEPTION 'table "%" has % columns that could hold documents',
+          docpatterns._relname(rel),
         cardinality(candidates)
         USING ERRCODE = 'invalid_parameter_value',
               HINT = 'Specify a column of type jsonb, json or bytea as doc_column.';
@@ -213,7 +216,7 @@ BEGIN
         ELSE '@extschema@.bson_value_send(%1$I)' END, col.attname));
   END LOOP;
   IF cardinality(actions) = 0 THEN
-    RAISE EXCEPTION 'table % has no column to convert', rel
+    RAISE EXCEPTION 'table "%" has no column to convert', docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value',
             DETAIL = 'Columns of the types bson, bson_value and objectid are converted.';
   END IF;
@@ -242,7 +245,8 @@ BEGIN
     SELECT format('constraint %I', c.conname) FROM pg_constraint AS c
      WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers) AS b (name);
   IF blockers IS NOT NULL THEN
-    RAISE EXCEPTION 'cannot convert columns of % because expressions use them', rel
+    RAISE EXCEPTION 'cannot convert columns of "%" because expressions use them',
+        docpatterns._relname(rel)
       USING ERRCODE = 'dependent_objects_still_exist',
         DETAIL = format('They are used by %s.', blockers), HINT = 'Drop them first.';
   END IF;

@@ -127,7 +127,7 @@ BEGIN
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
-    RAISE EXCEPTION 'cannot distinguish the rows of %', rel
+    RAISE EXCEPTION 'cannot distinguish the rows of "%"', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
         DETAIL = 'It does not contain the primary key of one table.',
         HINT = 'Use multi => true to update all matching documents.';
@@ -227,7 +227,7 @@ BEGIN
     RAISE EXCEPTION 'multi cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
-    RAISE EXCEPTION 'cannot distinguish the rows of %', rel
+    RAISE EXCEPTION 'cannot distinguish the rows of "%"', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
         DETAIL = 'It does not contain the primary key of one table.',
         HINT = 'Use multi => true to delete all matching documents.';

@@ -177,7 +177,8 @@ BEGIN
   SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c
     WHERE c.oid OPERATOR(pg_catalog.=) rel;
   IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::pg_catalog."char"[]) THEN
-    RAISE EXCEPTION 'cannot index %, which is not a table', rel USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION 'cannot index "%", which is not a table',
+        docpatterns._relname(rel) USING ERRCODE = 'wrong_object_type';
   END IF;
   IF partial_filter IS NOT NULL THEN
     -- raises the error of an invalid filter now, not for the first document
@@ -344,7 +345,7 @@ BEGIN
           OPERATOR(pg_catalog.=) ARRAY(SELECT @extschema@.bson_keys(key_document)
               OPERATOR(pg_catalog.||) '.$**')));
   IF pg_catalog.cardinality(found) OPERATOR(pg_catalog.<>) 1 THEN
-    RAISE EXCEPTION 'table % has % such indexes', rel, CASE
+    RAISE EXCEPTION 'table "%" has % such indexes', docpatterns._relname(rel), CASE
       WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
       USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN
         'undefined_object' ELSE 'ambiguous_alias' END,

@@ -16,19 +16,21 @@ BEGIN
   SELECT q.relkind, q.relispartition, q.relowner, q.relpersistence INTO c FROM pg_class q
     WHERE q.oid = source;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'relation % does not exist', source USING ERRCODE = 'undefined_table';
+    RAISE EXCEPTION 'relation "%" does not exist',
+        docpatterns._relname(source) USING ERRCODE = 'undefined_table';
   END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, source);
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
   IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q
         WHERE q.oid = rel) <> 't' THEN
-    RAISE EXCEPTION '% is a temporary table, and % is not', source, rel
+    RAISE EXCEPTION '"%" is a temporary table, and "%" is not', docpatterns._relname(source),
+        docpatterns._relname(rel)
       USING ERRCODE = 'invalid_table_definition';
   END IF;
   IF c.relkind = 'f' THEN
     IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(source) d
           WHERE (docpatterns._pattern_facts(d.pattern)).creates_table) THEN
-      RAISE EXCEPTION '% is a foreign table', source
+      RAISE EXCEPTION '"%" is a foreign table', docpatterns._relname(source)
         USING ERRCODE = 'wrong_object_type',
           DETAIL = 'Of foreign tables, only relations of buckets can be a source.';
     END IF;

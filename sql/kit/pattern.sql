@@ -64,13 +64,19 @@ CREATE FUNCTION docpatterns._pattern_require_owner(rel regclass) RETURNS void
 COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS
   'error 42501 unless the current user owns the table';
 
+CREATE FUNCTION docpatterns._relname(rel regclass) RETURNS text
+  AS 'MODULE_PATHNAME', 'dp_relname' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._relname(regclass) IS
+  'the name of a relation, for messages, which put it in double quotes';
+
 CREATE FUNCTION docpatterns._pattern_require_same_owner(rel regclass, other regclass) RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(other);
   IF (SELECT r.relowner <> o.relowner FROM pg_class r, pg_class o
       WHERE r.oid = rel AND o.oid = other) THEN
-    RAISE EXCEPTION 'tables % and % have different owners', rel, other
+    RAISE EXCEPTION 'tables "%" and "%" have different owners', docpatterns._relname(rel),
+      docpatterns._relname(other)
       USING ERRCODE = 'insufficient_privilege';
   END IF;
 END
@@ -183,22 +189,25 @@ BEGIN
   IF base IS NULL AND pg_table_is_visible(rel) IS NOT NULL THEN
     RAISE EXCEPTION 'could not serialize access due to concurrent update'
       USING ERRCODE = 'serialization_failure', HINT = 'Retry the transaction.',
-            DETAIL = format('Table %s was created after this transaction took its snapshot.', rel);
+            DETAIL = format('Table "%s" was created after this transaction took its snapshot.',
+                docpatterns._relname(rel));
   ELSIF base IS NULL THEN
-    RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
+    RAISE EXCEPTION 'relation "%" does not exist',
+        docpatterns._relname(rel) USING ERRCODE = 'undefined_table';
   END IF;
   IF kind NOT IN ('r', 'p') THEN
-    RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is not a table',
+        docpatterns._relname(rel) USING ERRCODE = 'wrong_object_type',
       HINT = 'Declare the pattern on a table.';
   END IF;
   IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
-    RAISE EXCEPTION 'table % has inheritance children', base
+    RAISE EXCEPTION 'table "%" has inheritance children', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
       DETAIL = 'Patterns support partitions but no other inheritance.';
   END IF;
 
   IF docpatterns._pattern_emptied_on_commit(rel) THEN
-    RAISE EXCEPTION 'table % has ON COMMIT DELETE ROWS', base
+    RAISE EXCEPTION 'table "%" has ON COMMIT DELETE ROWS', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
       DETAIL = 'It fires no triggers, so side tables of patterns would keep their rows.';
   END IF;
@@ -209,7 +218,8 @@ BEGIN
       AND a.atttypid = '@extschema@.bson'::regtype
       AND (doc_column IS NULL OR a.attname = doc_column);
   IF docs IS NULL THEN
-    RAISE EXCEPTION 'table % has no column% of type bson', base, CASE WHEN doc_column IS NULL THEN
+    RAISE EXCEPTION 'table "%" has no column% of type bson', docpatterns._relname(rel),
+        CASE WHEN doc_column IS NULL THEN
       '' ELSE format(' %I', doc_column) END
       USING ERRCODE = 'undefined_column', HINT = coalesce((
         SELECT format('It has %s.', string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum))
@@ -217,7 +227,7 @@ BEGIN
             AND a.atttypid = '@extschema@.bson'::regtype HAVING count(*) > 0),
         'Add a column of type bson, or convert one with bson_column_convert().');
   ELSIF cardinality(docs) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one column of type bson', base
+    RAISE EXCEPTION 'table "%" has more than one column of type bson', docpatterns._relname(rel)
       USING ERRCODE = 'ambiguous_column', HINT = 'Specify the argument "doc_column".';
   END IF;
   doc := docs[1];
@@ -239,7 +249,7 @@ BEGIN
       JOIN pg_type t ON t.oid = a.atttypid
     WHERE i.indrelid = rel AND i.indisprimary AND i.indimmediate AND k.n <= i.indnkeyatts;
   IF keys IS NULL THEN
-    RAISE EXCEPTION 'table % has no primary key', base
+    RAISE EXCEPTION 'table "%" has no primary key', docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = 'Patterns find rows by primary key, which must not be deferrable.';
   END IF;
@@ -650,8 +660,8 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(pattern_alter.rel);
   SELECT f.* INTO d FROM docpatterns._pattern_find(pattern_alter.rel, pattern_alter.name) f;
   IF @extschema@.bson_exists(d.options, 'held') THEN
-    RAISE EXCEPTION 'pattern_build() has not finished for the existing rows of table %',
-      pattern_alter.rel
+    RAISE EXCEPTION 'pattern_build() has not finished for the existing rows of table "%"',
+      docpatterns._relname(pattern_alter.rel)
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call pattern_build() first.';
   END IF;
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
@@ -781,7 +791,8 @@ BEGIN
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
         COMMIT;
         IF done OPERATOR(pg_catalog.<) total THEN
-          RAISE NOTICE 'pattern "%" of table %: % of % documents', d.name, rel, done, total;
+          RAISE NOTICE 'pattern "%" of table "%": % of % documents', d.name,
+              docpatterns._relname(rel), done, total;
         END IF;
       END IF;
     END LOOP;
@@ -801,7 +812,8 @@ BEGIN
       COMMIT;
     END IF;
   END IF;
-  RAISE NOTICE 'pattern "%" of table %: % documents updated', d.name, rel, done;
+  RAISE NOTICE 'pattern "%" of table "%": % documents updated', d.name, docpatterns._relname(rel),
+      done;
 END
 $$;
 COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
@@ -846,7 +858,8 @@ BEGIN
       done := done + n;
       page := page + step;
       IF pages > step THEN
-        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf,
+        RAISE NOTICE 'pattern "%" of table "%": % of % pages, % documents written', name,
+            docpatterns._relname(leaf),
           least(page, pages), pages, done;
       END IF;
     END LOOP;
@@ -877,7 +890,8 @@ BEGIN
     END;
   END LOOP;
   IF cardinality(too_large) > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, t.base,
+    RAISE EXCEPTION 'pattern "%" of table "%": % documents would be too large', name,
+        docpatterns._relname(rel),
       cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE

@@ -47,7 +47,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
                    JOIN pg_class c ON c.oid = $1 WHERE p.oid = $2
                        AND (r.rolsuper OR r.oid = c.relowner)) THEN
-    RAISE EXCEPTION 'function % of table % belongs to another role', $2, $1
+    RAISE EXCEPTION 'function % of table "%" belongs to another role', $2, docpatterns._relname($1)
       USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Change its owner if you trust it, and repeat the command.';
   END IF;
@@ -65,7 +65,8 @@ DECLARE
   grantee text;
 BEGIN
   IF code <> '' THEN
-    RAISE EXCEPTION 'cannot change the owner of table % to "%"', side, owner::regrole
+    RAISE EXCEPTION 'cannot change the owner of table "%" to "%"', docpatterns._relname(side),
+        owner::regrole
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = format('Other roles can change its code: %s. A pattern writes to it with the '
           'privileges of its owner.', code),
@@ -165,7 +166,8 @@ DECLARE
   r record;
 BEGIN
   FOR r IN SELECT q.* FROM docpatterns._pattern_taken($1, $2, $3) q LOOP
-    RAISE EXCEPTION 'view % of pattern "%" has another owner than table %', r.object, name, rel
+    RAISE EXCEPTION 'view "%" of pattern "%" has another owner than table "%"',
+      docpatterns._relname(r.object::regclass), name, docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = format('It belongs to "%s".', r.owner),
             HINT = CASE WHEN r.intact THEN
@@ -205,8 +207,8 @@ BEGIN
     FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d
       CROSS JOIN LATERAL docpatterns._pattern_taken($1, d.pattern, d.name) q
              WHERE NOT q.intact ORDER BY 1 LOOP
-      RAISE WARNING 'view % was changed by a user, so its owner remains "%"', taken.object,
-        taken.owner
+      RAISE WARNING 'view "%" was changed by a user, so its owner remains "%"',
+        docpatterns._relname(taken.object::regclass), taken.owner
         USING HINT = format('Drop or rename it, and call pattern_repair(%L).', $1);
     END LOOP;
   END IF;
@@ -229,7 +231,8 @@ BEGIN
       JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner
       AND NOT r.rolsuper));
   IF code <> '' THEN
-    RAISE EXCEPTION 'table % has code that would run with the privileges of "%"', $1, owner::regrole
+    RAISE EXCEPTION 'table "%" has code that would run with the privileges of "%"',
+        docpatterns._relname($1), owner::regrole
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = format('Patterns write to it with the privileges of its owner, and other roles '
           'can change: %s.', code),

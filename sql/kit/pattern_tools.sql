@@ -19,7 +19,7 @@ BEGIN
              WHERE d.name = _pattern_require_unused.name
                  AND NOT coalesce(@extschema@.bson_get_text(d.options, 'link_id')
                    = _pattern_require_unused.link_id, false)) THEN
-    RAISE EXCEPTION 'table % already has a pattern named "%"', rel, name
+    RAISE EXCEPTION 'table "%" already has a pattern named "%"', docpatterns._relname(rel), name
       USING ERRCODE = 'duplicate_object',
         HINT = 'Change it with pattern_alter(), or specify another name with the argument "name".';
   END IF;
@@ -200,7 +200,7 @@ BEGIN
                  'WHERE v.kind <> ''null'' AND (%s) IS NOT TRUE', t.key_value, doc, t.base, fits)
                    INTO r USING field;
   IF r.n > 0 THEN
-    RAISE EXCEPTION 'field "%" in table % must be %', field, t.base, must
+    RAISE EXCEPTION 'field "%" in table "%" must be %', field, docpatterns._relname(rel), must
       USING ERRCODE = 'object_not_in_prerequisite_state',
       DETAIL = format('It has another type in %s documents. Keys: %s%s.', r.n,
         array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
@@ -276,7 +276,7 @@ BEGIN
   IF docpatterns._pattern_nonempty(rel) AND NOT docpatterns._pattern_notice_held(rel, name) THEN
     SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-    RAISE NOTICE 'table % already has rows', base
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Run CALL pattern_build(%L, %L) to make them consistent.', base, name);
   END IF;
 END
@@ -335,7 +335,8 @@ BEGIN
                     WHERE f IS NOT NULL GROUP BY f ORDER BY min(i));
   END LOOP;
   IF n > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % that would be lost', name, rel, CASE n
+    RAISE EXCEPTION 'pattern "%" of table "%": % that would be lost', name,
+        docpatterns._relname(rel), CASE n
       WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '),
@@ -396,7 +397,8 @@ BEGIN
     'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s AS b WHERE %s) AS q',
     t.key_value, t.base, holds))::jsonb) AS j (n bigint, keys text);
   IF found.n > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % in fields that it does not maintain yet', name, rel,
+    RAISE EXCEPTION 'pattern "%" of table "%": % in fields that it does not maintain yet', name,
+        docpatterns._relname(rel),
         CASE found.n WHEN 1 THEN '1 document has a value'
           ELSE found.n || ' documents have values' END
       USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -443,7 +445,8 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no % pattern "%"', rel, replace(pattern, '_', ' '), name
+    RAISE EXCEPTION 'table "%" has no % pattern "%"', docpatterns._relname(rel), replace(pattern,
+        '_', ' '), name
       USING ERRCODE = 'undefined_object';
   END IF;
   SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys,
@@ -493,8 +496,8 @@ BEGIN
       AND @extschema@.bson_get_text(d.options, 'doc_column') IS NOT DISTINCT FROM doc_column
       AND docpatterns._pattern_paths_overlap(k.path, f.path) LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'field "%" of table % is already maintained by the % pattern '
-      '"%"', clash.path, rel,
+    RAISE EXCEPTION 'field "%" of table "%" is already maintained by the % pattern '
+      '"%"', clash.path, docpatterns._relname(rel),
       replace(clash.pattern, '_', ' '), clash.name USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -743,7 +746,8 @@ BEGIN
     IF docpatterns._pattern_lasts_longer(rel, t.tab)
         AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a
           WHERE a.label = t.label) THEN
-      RAISE EXCEPTION 'table % is unlogged, and table % is not', t.tab, rel
+      RAISE EXCEPTION 'table "%" is unlogged, and table "%" is not', docpatterns._relname(t.tab),
+          docpatterns._relname(rel)
         USING ERRCODE = 'invalid_table_definition',
           DETAIL = 'A crash would empty only one of them.';
     END IF;
@@ -755,8 +759,9 @@ BEGIN
       WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts
         AND (NOT c.collisdeterministic OR o.opcname = 'citext_ops') LIMIT 1;
     IF FOUND THEN
-      RAISE EXCEPTION 'column "%" of the primary key of table % is compared by a coarser equality '
-        'than documents are', coarse, t.tab
+      RAISE EXCEPTION 'column "%" of the primary key of table "%" is compared by a coarser equality
+          '
+        'than documents are', coarse, docpatterns._relname(t.tab)
         USING ERRCODE = 'feature_not_supported',
           DETAIL = 'One key there could be several values in documents.',
           HINT = 'Give the column a deterministic collation.';

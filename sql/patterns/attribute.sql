@@ -213,7 +213,8 @@ BEGIN
   IF present IS NOT NULL THEN
     IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c
           WHERE c.oid = present) THEN
-      RAISE EXCEPTION 'table % already has view %', t.base, present
+      RAISE EXCEPTION 'table "%" already has view "%"', docpatterns._relname(rel),
+          docpatterns._relname(present)
         USING ERRCODE = 'invalid_parameter_value',
           HINT = 'One view shows the fields of all attribute patterns of a table; it can be '
           'renamed.';
@@ -377,7 +378,8 @@ BEGIN
       'docpatterns._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'pattern "%" of table % has members that cannot become fields', name, p.base
+    RAISE EXCEPTION 'pattern "%" of table "%" has members that cannot become fields', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'restrict_violation',
             DETAIL = 'The keys of their documents: ' || array_to_string(held[1:20], ', ') || CASE
             WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE ''
@@ -403,7 +405,8 @@ BEGIN
       'docpatterns._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'documents in table % have duplicate attributes in "%"', p.base,
+    RAISE EXCEPTION 'documents in table "%" have duplicate attributes in "%"',
+        docpatterns._relname(rel),
       @extschema@.bson_get_text(p.options, 'into_field')
       USING ERRCODE = 'unique_violation',
             DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE
@@ -443,7 +446,8 @@ BEGIN
   IF shape_only THEN
     PERFORM docpatterns._attribute_create_trigger(rel, options);
     IF docpatterns._pattern_nonempty(rel) THEN
-      RAISE NOTICE 'only new writes to table % have the new layout', p.base USING
+      RAISE NOTICE 'only new writes to table "%" have the new layout',
+          docpatterns._relname(rel) USING
         HINT = format('Run CALL pattern_build(%L, %L) to convert existing documents in batches.',
             p.base, name);
     END IF;

@@ -166,7 +166,7 @@ BEGIN
       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
       WHERE a.attrelid = columns_of AND a.attnum > 0 AND NOT a.attisdropped;
     IF names IS NULL THEN
-      RAISE EXCEPTION 'table % has no columns', columns_of
+      RAISE EXCEPTION 'table "%" has no columns', docpatterns._relname(columns_of)
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
   END IF;

@@ -64,7 +64,8 @@ BEGIN
   SELECT d.name, d.options INTO name, options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'bucket';
   IF name IS NULL THEN
-    RAISE EXCEPTION '% is not a relation of buckets', rel USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is not a relation of buckets',
+        docpatterns._relname(rel) USING ERRCODE = 'wrong_object_type',
       HINT = 'Create one with bucket_create().';
   END IF;
   SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner
@@ -230,7 +231,7 @@ BEGIN
   SELECT count(*), count(*) FILTER (WHERE c.what = 'bucket') INTO n, damaged
     FROM docpatterns._bucket_check(rel, name) c;
   IF damaged > 0 THEN
-    RAISE EXCEPTION '% buckets of % are damaged', damaged, rel
+    RAISE EXCEPTION '% buckets of "%" are damaged', damaged, docpatterns._relname(rel)
       USING ERRCODE = 'data_corrupted',
         HINT = format('SELECT * FROM bucket_salvage(%L) puts them aside; the others stay.', rel);
   END IF;
@@ -398,7 +399,8 @@ BEGIN
     RAISE EXCEPTION 'the time must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF p.time_column IS NULL THEN
-    RAISE EXCEPTION '% has pages, not spans of time', rel USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '"%" has pages, not spans of time',
+        docpatterns._relname(rel) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF archive IS NOT NULL THEN
     -- the spans stay as they are from here on
@@ -500,7 +502,8 @@ BEGIN
   END IF;
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source
         AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog."char"[])) THEN
-    RAISE EXCEPTION '% is not a table', source USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION '"%" is not a table',
+        docpatterns._relname(source) USING ERRCODE = 'wrong_object_type';
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum),
          pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', '
@@ -510,7 +513,8 @@ BEGIN
     WHERE a.attrelid OPERATOR(pg_catalog.=) source AND a.attnum OPERATOR(pg_catalog.>) 0
       AND NOT a.attisdropped;
   IF strange IS NOT NULL THEN
-    RAISE EXCEPTION '% has no columns %', rel, strange USING ERRCODE = 'undefined_column',
+    RAISE EXCEPTION '"%" has no columns %', docpatterns._relname(rel),
+        strange USING ERRCODE = 'undefined_column',
       HINT = 'Add one with bucket_add_column().';
   END IF;
   IF batch IS NULL THEN
@@ -543,11 +547,13 @@ BEGIN
       at := at OPERATOR(pg_catalog.+) step;
       COMMIT;
       IF at OPERATOR(pg_catalog.<) blocks THEN
-        RAISE NOTICE '% of table %: % measurements, page % of %', rel, source, total, at, blocks;
+        RAISE NOTICE '"%" of table "%": % measurements, page % of %', docpatterns._relname(rel),
+            docpatterns._relname(source), total, at, blocks;
       END IF;
     END LOOP;
   END IF;
-  RAISE NOTICE '% of table %: % measurements', rel, source, total;
+  RAISE NOTICE '"%" of table "%": % measurements', docpatterns._relname(rel),
+      docpatterns._relname(source), total;
 END
 $$;
 COMMENT ON PROCEDURE bucket_from_table(regclass, regclass, int, boolean) IS
@@ -561,7 +567,7 @@ LANGUAGE docpatterns AS $$
 DECLARE
   p pg_catalog.record;
   list pg_catalog.text;
-  place pg_catalog.text;
+  new_table pg_catalog.text;
   ident pg_catalog.text[];
   bounds pg_catalog.text[];
   bound pg_catalog.text;
@@ -574,12 +580,12 @@ BEGIN
   END IF;
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   ident := pg_catalog.parse_ident(target);
-  place := pg_catalog.format('%I.%I', CASE
+  new_table := pg_catalog.format('%I.%I', CASE
       WHEN pg_catalog.cardinality(ident) OPERATOR(pg_catalog.>) 1 THEN ident[1] ELSE p.schema_name
       END, ident[pg_catalog.cardinality(ident)]);
-  IF pg_catalog.to_regclass(place) IS NULL THEN
+  IF pg_catalog.to_regclass(new_table) IS NULL THEN
     EXECUTE pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)',
-        place, p.base);
+        new_table, p.base);
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(u.c), ', ' ORDER BY u.n) INTO list
     FROM pg_catalog.unnest(p.columns) WITH ORDINALITY AS u (c, n);
@@ -594,17 +600,19 @@ BEGIN
     FOREACH bound IN ARRAY coalesce(bounds, '{}') LOOP
       EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s WHERE %4$I '
           'OPERATOR(pg_catalog.<=) %5$L RETURNING %2$s) INSERT INTO %3$s (%2$s) SELECT %2$s FROM '
-          'moved', p.base, list, place, p.time_column, bound);
+          'moved', p.base, list, new_table, p.time_column, bound);
       GET DIAGNOSTICS n = ROW_COUNT;
       total := total OPERATOR(pg_catalog.+) n;
       COMMIT;
-      RAISE NOTICE '% to table %: % measurements', rel, place, total;
+      RAISE NOTICE '"%" to table "%": % measurements', docpatterns._relname(rel),
+          docpatterns._relname(new_table::pg_catalog.regclass), total;
     END LOOP;
   END IF;
   EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s RETURNING %2$s) INSERT INTO %3$s '
-      '(%2$s) SELECT %2$s FROM moved', p.base, list, place);
+      '(%2$s) SELECT %2$s FROM moved', p.base, list, new_table);
   GET DIAGNOSTICS n = ROW_COUNT;
-  RAISE NOTICE '% to table %: % measurements', rel, place, total OPERATOR(pg_catalog.+) n;
+  RAISE NOTICE '"%" to table "%": % measurements', docpatterns._relname(rel),
+      docpatterns._relname(new_table::pg_catalog.regclass), total OPERATOR(pg_catalog.+) n;
 END
 $$;
 COMMENT ON PROCEDURE bucket_to_table(regclass, text, int) IS
@@ -653,7 +661,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   PERFORM docpatterns._pattern_require_owner(rel);
   IF p.time_column IS NULL THEN
-    RAISE EXCEPTION '% has pages, not spans of time', rel USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '"%" has pages, not spans of time',
+        docpatterns._relname(rel) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   most := @extschema@.bson_get_text(p.options, 'max_count')::int;
   EXECUTE format('SELECT count(*) FROM %s', p.base) INTO total;

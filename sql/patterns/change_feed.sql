@@ -115,7 +115,7 @@ BEGIN
   SELECT d.options INTO result FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'change_feed' AND d.name = _change_feed_options.name;
   IF result IS NULL THEN
-    RAISE EXCEPTION 'table % has no change feed named "%"', rel, name
+    RAISE EXCEPTION 'table "%" has no change feed named "%"', docpatterns._relname(rel), name
       USING ERRCODE = 'undefined_object';
   END IF;
   RETURN result;

@@ -81,7 +81,8 @@ BEGIN
       NULL;
     ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(rel) n WHERE n)
         OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(source) n WHERE n) THEN
-      RAISE NOTICE 'table % or % already has rows', t.base, source
+      RAISE NOTICE 'table "%" or "%" already has rows', docpatterns._relname(rel),
+          docpatterns._relname(source)
         USING HINT = format('Run CALL pattern_build(%L, %L) to compute their documents.',
             t.base, name);
     END IF;

@@ -9,7 +9,7 @@ BEGIN
     FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'computed'
       AND d.name = _computed_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name
+    RAISE EXCEPTION 'table "%" has no computed pattern named "%"', docpatterns._relname(rel), name
       USING ERRCODE = 'undefined_object';
   END IF;
   source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'), rel);

@@ -99,20 +99,21 @@ BEGIN
                       WHERE a.attrelid = wall AND a.attname = '_id')
        OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = wall AND a.attname = 'doc'
            AND NOT a.attisdropped) THEN
-      RAISE EXCEPTION 'table % is not a collection', wall USING ERRCODE = 'wrong_object_type',
+      RAISE EXCEPTION 'table "%" is not a collection',
+          docpatterns._relname(wall) USING ERRCODE = 'wrong_object_type',
         HINT = 'collection_create() makes one; a table of walls that does not exist is made.';
     END IF;
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', wall);
     EXECUTE format('SELECT EXISTS (SELECT FROM %s)', wall) INTO filled;
     IF filled THEN
-      RAISE EXCEPTION 'table % is not empty', wall
+      RAISE EXCEPTION 'table "%" is not empty', docpatterns._relname(wall)
         USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = 'Only the fan-out writes to the table of walls.';
     END IF;
     IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall
         AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
        OR EXISTS (SELECT FROM docpatterns._pattern_declarations(wall) d) THEN
-      RAISE EXCEPTION 'table % already belongs to a pattern', wall
+      RAISE EXCEPTION 'table "%" already belongs to a pattern', docpatterns._relname(wall)
         USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
   END IF;
@@ -152,7 +153,7 @@ BEGIN
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p)
       FROM unnest(ARRAY[followee, follower]) p));
   IF docpatterns._pattern_nonempty(followers) THEN
-    RAISE NOTICE 'table % already has rows', followers
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(followers)
       USING HINT = format('Run CALL pattern_build(%L, %L) to create walls for them.',
           rel::text, name);
   END IF;

@@ -137,7 +137,8 @@ BEGIN
   SELECT count(*) INTO wrong FROM docpatterns._kv_leaderboard_check(rel, name);
   IF EXISTS (SELECT FROM docpatterns._kv_leaderboard_check(rel, name) c
         WHERE c.what = 'key-value space') THEN
-    RAISE EXCEPTION 'the key-value space of leaderboard "%" on table % is missing', name, rel
+    RAISE EXCEPTION 'the key-value space of leaderboard "%" on table "%" is missing', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'invalid_schema_name',
         HINT = 'Restore it, or call pattern_disable() to end the leaderboard.';
   ELSIF wrong > 0 THEN

@@ -264,8 +264,8 @@ BEGIN
   side_key_list := t.side_key_list;
   IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int'
         AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
-    RAISE EXCEPTION 'invalid declaration of outlier pattern "%" on table %',
-      name, rel USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'invalid declaration of outlier pattern "%" on table "%"',
+      name, docpatterns._relname(rel) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF side IS NULL THEN
     stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false',
@@ -512,8 +512,8 @@ BEGIN
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
-      RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is '
-        'missing', name, p.base
+      RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table "%" is '
+        'missing', name, docpatterns._relname(rel)
         USING ERRCODE = 'undefined_table',
           HINT = 'Restore it, or end the pattern with pattern_disable().';
     END IF;
@@ -545,7 +545,8 @@ BEGIN
   END IF;
   lost := docpatterns._outlier_lost(rel, name);
   IF lost IS NOT NULL THEN
-    RAISE WARNING 'pattern "%" of table %: extras of % documents are missing', name, p.base,
+    RAISE WARNING 'pattern "%" of table "%": extras of % documents are missing', name,
+        docpatterns._relname(rel),
       cardinality(lost)
       USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE
           WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
@@ -654,8 +655,8 @@ BEGIN
       END IF;
     END LOOP;
     IF too_large IS NOT NULL THEN
-      RAISE EXCEPTION 'cannot disable pattern "%" of table %: % documents would be too large',
-        name, p.base, cardinality(too_large)
+      RAISE EXCEPTION 'cannot disable pattern "%" of table "%": % documents would be too large',
+        name, docpatterns._relname(rel), cardinality(too_large)
         USING ERRCODE = 'program_limit_exceeded',
               DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
               WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',

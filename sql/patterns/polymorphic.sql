@@ -101,7 +101,7 @@ BEGIN
   PERFORM docpatterns._polymorphic_create_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, view);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % already has rows', t.base
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Declare the variants, then run CALL pattern_build(%L, %L).',
           t.base, name);
   END IF;
@@ -172,7 +172,7 @@ BEGIN
   IF EXISTS (SELECT FROM docpatterns._polymorphic_declared(rel, m.name) d
         WHERE d.variant = polymorphic_variant.variant
         OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
-    RAISE EXCEPTION 'table % already has such a variant of "%"', m.base, m.name
+    RAISE EXCEPTION 'table "%" already has such a variant of "%"', docpatterns._relname(rel), m.name
       USING ERRCODE = 'duplicate_object';
   END IF;
   PERFORM docpatterns._polymorphic_create_variant_trigger(rel, options);
@@ -402,7 +402,8 @@ BEGIN
   FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w
       WHERE w.index IS NULL LOOP
     IF m.parent IS NOT NULL THEN
-      RAISE EXCEPTION 'cannot create indexes for a variant of sub-documents of table %', m.base
+      RAISE EXCEPTION 'cannot create indexes for a variant of sub-documents of table "%"',
+          docpatterns._relname(rel)
         USING ERRCODE = 'feature_not_supported',
           HINT = 'An index with the operator class bson_ops serves sub-documents, also pairs of '
           'their fields.';

@@ -87,8 +87,8 @@ BEGIN
     WHERE _polymorphic_require_valid.variant IS NULL
     OR v.variant = _polymorphic_require_valid.variant;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION '% documents in table % do not match their variants',
-      cardinality(wrong), rel
+    RAISE EXCEPTION '% documents in table "%" do not match their variants',
+      cardinality(wrong), docpatterns._relname(rel)
       USING ERRCODE = 'check_violation',
             DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE
             WHEN cardinality(wrong) > 20 THEN ', ...' ELSE '' END || '.',
@@ -132,7 +132,7 @@ CREATE FUNCTION docpatterns._polymorphic_tell(rel regclass, name text) RETURNS v
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % already has rows', rel
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Run CALL pattern_build(%L, %L) to check them.', rel, name);
   END IF;
 END
@@ -267,7 +267,7 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no variant named "%"', rel, name
+    RAISE EXCEPTION 'table "%" has no variant named "%"', docpatterns._relname(rel), name
       USING ERRCODE = 'undefined_object';
   END IF;
   of := @extschema@.bson_get_text(options, 'of');
@@ -361,7 +361,7 @@ BEGIN
                    docpatterns._polymorphic_predicate('e.doc', m.field_path,
                      o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
-      RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant
+      RAISE EXCEPTION 'table "%" has documents of variant "%"', docpatterns._relname(rel), o.variant
         USING ERRCODE = 'check_violation',
               DETAIL = 'Their keys: ' || array_to_string(keys[1:20], ', ') || CASE
               WHEN cardinality(keys) > 20 THEN ', ...' ELSE '' END || '.',
@@ -453,7 +453,7 @@ BEGIN
   SELECT d.value INTO new_value FROM docpatterns._polymorphic_declared(rel, m.name) d
     WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
   IF new_value IS NULL THEN
-    RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant
+    RAISE EXCEPTION 'table "%" has no variant "%"', docpatterns._relname(rel), new_variant
       USING ERRCODE = 'undefined_object', HINT = 'Declare it with polymorphic_variant().';
   END IF;
   changed := pg_catalog.format('t.%I', m.doc);

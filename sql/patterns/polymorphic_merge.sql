@@ -87,7 +87,8 @@ BEGIN
   FOREACH source IN ARRAY relations LOOP
     PERFORM docpatterns._pattern_require_owner(source);
     IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class c WHERE c.oid = source) THEN
-      RAISE EXCEPTION '% is not a table', source USING ERRCODE = 'wrong_object_type';
+      RAISE EXCEPTION '"%" is not a table',
+          docpatterns._relname(source) USING ERRCODE = 'wrong_object_type';
     END IF;
     IF source = target THEN
       RAISE EXCEPTION 'a table cannot be merged into itself'
@@ -104,7 +105,8 @@ BEGIN
   END IF;
   PERFORM docpatterns._pattern_require_owner(target);
   IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = target) THEN
-    RAISE EXCEPTION '% is not an ordinary table', target USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is not an ordinary table',
+        docpatterns._relname(target) USING ERRCODE = 'wrong_object_type',
       DETAIL = 'Documents of a partitioned table cannot be unique by a field.';
   END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(target, doc_column) p;
@@ -122,14 +124,16 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM docpatterns._pattern_declarations(target) d
           WHERE d.name = into_field) THEN
-      RAISE EXCEPTION 'table % already has a pattern named "%"', t.base, into_field
+      RAISE EXCEPTION 'table "%" already has a pattern named "%"', docpatterns._relname(rel),
+          into_field
         USING ERRCODE = 'duplicate_object',
         HINT = 'Specify other names in the argument "into_fields".';
     END IF;
     FOR other IN SELECT q.* FROM docpatterns._pattern_declarations(target) q LOOP
       IF other.pattern = 'polymorphic_merge'
           AND @extschema@.bson_get_text(other.options, 'target_field') <> target_field THEN
-        RAISE EXCEPTION 'the documents of table % are merged on field "%"', t.base,
+        RAISE EXCEPTION 'the documents of table "%" are merged on field "%"',
+            docpatterns._relname(rel),
           @extschema@.bson_get_text(other.options, 'target_field')
           USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Specify it in the argument "target_field".';
@@ -163,7 +167,7 @@ BEGIN
       DETAIL = format('These are %s.', array_to_string(names, ', '));
   END IF;
   IF filled OR (SELECT n FROM docpatterns._pattern_nonempty(target) n) THEN
-    RAISE NOTICE 'table % or its sources already have rows', t.base
+    RAISE NOTICE 'table "%" or its sources already have rows', docpatterns._relname(rel)
       USING HINT = format('Run CALL pattern_build(%L, ...) for each source (%s) to merge existing '
           'rows.', t.base, array_to_string(names, ', '));
   END IF;
@@ -222,7 +226,7 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'polymorphic_merge' AND d.name = _polymorphic_merge_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no merged source "%"', rel, name
+    RAISE EXCEPTION 'table "%" has no merged source "%"', docpatterns._relname(rel), name
       USING ERRCODE = 'undefined_object';
   END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,

@@ -275,7 +275,7 @@ BEGIN
   END IF;
   PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % already has rows', p.base
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Run CALL pattern_build(%L, %L) to add the slots of a larger shape to '
         'them.',
           p.base, name);

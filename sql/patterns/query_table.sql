@@ -108,13 +108,14 @@ BEGIN
   SELECT p.* INTO s FROM docpatterns._pattern_table(source,
       docpatterns._derive_source(source, source, doc_column)) p;
   IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
-    RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is a relation of measurements',
+        docpatterns._relname(source) USING ERRCODE = 'wrong_object_type',
       DETAIL = 'Its rows have no key.';
   END IF;
 
   parts := parse_ident(rel);
   IF cardinality(parts) > 2 THEN
-    RAISE EXCEPTION 'invalid name of a table: %', rel USING ERRCODE = 'invalid_name';
+    RAISE EXCEPTION 'invalid name of a table: "%"', rel USING ERRCODE = 'invalid_name';
   END IF;
   schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
   options := docpatterns._pattern_declare(source, 'query_table', @extschema@.bson_build(
@@ -189,7 +190,7 @@ BEGIN
   PERFORM docpatterns._query_table_verify(source, name);
   PERFORM docpatterns._query_table_create_index(source, name);
   IF docpatterns._pattern_nonempty(source) THEN
-    RAISE NOTICE 'table % already has rows', source
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(source)
       USING HINT = format('Run CALL pattern_build(%L, %L) to add them to the query table.',
           source::text, name);
   END IF;
@@ -228,7 +229,8 @@ CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
                                    OUT base text, OUT options bson, OUT doc text, OUT keys text[],
                                    OUT key_row text, OUT result regclass, OUT result_keys text[],
                                    OUT result_fields text[],
-                                   OUT key_match text, OUT per_partition int, OUT key_expressions text[],
+                                   OUT key_match text, OUT per_partition int,
+                                       OUT key_expressions text[],
                                    OUT key_directions text[], OUT partitions text,
                                    OUT clusterings text)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -330,7 +332,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.result IS NULL THEN
-    RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel
+    RAISE EXCEPTION 'the query table "%" of table "%" is missing', name, docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state';
   END IF;
   IF p.per_partition IS NOT NULL THEN

@@ -451,7 +451,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base
+    RAISE EXCEPTION 'the source of the reference pattern "%" on table "%" is missing', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
   PERFORM docpatterns._reference_create_indexes(rel, p.options);
@@ -479,7 +480,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base
+    RAISE EXCEPTION 'the source of the reference pattern "%" on table "%" is missing', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'undefined_table';
   END IF;
   IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN

@@ -42,8 +42,8 @@ BEGIN
   PERFORM docpatterns._pattern_require_same_owner(a, b);
   PERFORM docpatterns._pattern_refuse_partition(a, b);
   IF cardinality(s.keys) > 1 OR cardinality(t.keys) > 1 THEN
-    RAISE EXCEPTION 'the primary key of table % has several columns', CASE
-      WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END
+    RAISE EXCEPTION 'the primary key of table "%" has several columns', docpatterns._relname(CASE
+        WHEN cardinality(s.keys) > 1 THEN a ELSE b END)
       USING ERRCODE = 'feature_not_supported', DETAIL = 'An ID must be a single value.';
   END IF;
   options := docpatterns._pattern_declare(a, 'relationship', @extschema@.bson_build(
@@ -69,9 +69,8 @@ BEGIN
     NULL;
   ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n)
       OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(b) n WHERE n) THEN
-    RAISE NOTICE 'table % already has rows', CASE
-      WHEN EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base
-      END
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(CASE
+        WHEN EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n) THEN a ELSE b END)
       USING HINT = format('Run CALL pattern_build(%L, %L) to process them.', s.base, name);
   END IF;
   RETURN name;
@@ -211,7 +210,8 @@ BEGIN
   SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'relationship' AND d.name = _relationship_parts.name;
   IF o IS NULL THEN
-    RAISE EXCEPTION 'table % has no relationship pattern named "%"', rel, name
+    RAISE EXCEPTION 'table "%" has no relationship pattern named "%"', docpatterns._relname(rel),
+        name
       USING ERRCODE = 'undefined_object';
   END IF;
   b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE
@@ -353,8 +353,10 @@ DECLARE
 BEGIN
   FOR p IN SELECT q.* FROM docpatterns._relationship_parts(rel, name) q LOOP
     IF p.other IS NULL THEN
-      RAISE EXCEPTION 'the other side of the relationship pattern "%" on table % is missing', name,
-        p.base USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
+      RAISE EXCEPTION 'the other side of the relationship pattern "%" on table "%" is missing',
+          name,
+        docpatterns._relname(rel) USING ERRCODE = 'undefined_table', HINT = 'Restore it,
+            or disable the pattern.';
     END IF;
     PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, p.options)
       WHERE p.side = 0;
@@ -385,8 +387,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._relationship_parts(rel, name) q WHERE q.side = 0;
   IF p.other IS NULL THEN
-    RAISE EXCEPTION 'the other side of the relationship pattern "%" on table % is missing', name,
-      p.base USING ERRCODE = 'undefined_table';
+    RAISE EXCEPTION 'the other side of the relationship pattern "%" on table "%" is missing', name,
+      docpatterns._relname(rel) USING ERRCODE = 'undefined_table';
   END IF;
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.other);
   PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, options);

@@ -29,7 +29,8 @@ BEGIN
   END IF;
   SELECT q.* INTO t FROM docpatterns._pattern_table(parent, NULL) q;
   IF cardinality(t.keys) > 1 THEN
-    RAISE EXCEPTION 'the primary key of table % has several columns', t.base
+    RAISE EXCEPTION 'the primary key of table "%" has several columns',
+        docpatterns._relname(t.base::regclass)
       USING ERRCODE = 'feature_not_supported', DETAIL = 'A link must be a single value.';
   END IF;
   parent_base := t.base;
@@ -38,7 +39,8 @@ BEGIN
   parent_keys := format('p.%I', t.keys[1]);
   SELECT q.* INTO t FROM docpatterns._pattern_table(child, NULL) q;
   IF cardinality(t.keys) > 1 THEN
-    RAISE EXCEPTION 'the primary key of table % has several columns', t.base
+    RAISE EXCEPTION 'the primary key of table "%" has several columns',
+        docpatterns._relname(t.base::regclass)
       USING ERRCODE = 'feature_not_supported', DETAIL = 'A link must be a single value.';
   END IF;
   child_base := t.base;
@@ -136,8 +138,9 @@ BEGIN
           'u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key),
               '23503',
-              format('documents in table %s refer to documents that table %s does not have',
-                r.parent_base, r.child_base));
+              format('documents in table "%s" refer to documents that table "%s" does not have',
+                docpatterns._relname(r.parent_base::regclass),
+                    docpatterns._relname(r.child_base::regclass)));
     links := format('SELECT %s AS element, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, '
         'u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u '
         '(v, n)) AS v JOIN %s AS c ON %2$s OPERATOR(@extschema@.=) v.v',
@@ -155,14 +158,17 @@ BEGIN
           'coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
               links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field, CASE
               WHEN one THEN '' ELSE ', ''array''' END),
-              '22023', format('documents in table %s already have another value in the field "%s"',
-                r.parent_base, into_field));
+              '22023', format('documents in table "%s" already have another value in the field
+                  "%s"',
+                docpatterns._relname(r.parent_base::regclass), into_field));
   END IF;
   IF one THEN
     PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner '
           'AS key FROM g WHERE g.n > 1', links, groups), '23505',
-              format('documents in table %s have several documents in table %s', r.parent_base,
-                r.child_base), 'Without "one", they are embedded as an array.');
+              format('documents in table "%s" have several documents in table "%s"',
+                  docpatterns._relname(r.parent_base::regclass),
+                docpatterns._relname(r.child_base::regclass)), 'Without "one",
+                    they are embedded as an array.');
   END IF;
   room := format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s '
       'OPERATOR(@extschema@.=) g.owner WHERE g.bytes + @extschema@.bson_size(%s) + length(%L) + 8 '
@@ -171,8 +177,9 @@ BEGIN
                    '''docpatterns.max_document_size'')', links, groups, r.parent_base, r.parent_key,
                    r.parent_doc, into_field);
   PERFORM docpatterns._relationship_refuse(room, '54000',
-      format('documents in table %s would be too large with embedded documents of table %s',
-        r.parent_base, r.child_base),
+      format('documents in table "%s" would be too large with embedded documents of table "%s"',
+        docpatterns._relname(r.parent_base::regclass),
+            docpatterns._relname(r.child_base::regclass)),
             'Link them, keep a part with subset_enable(), or raise docpatterns.max_document_size.');
 
   EXECUTE format($q$
@@ -193,8 +200,9 @@ BEGIN
       END, r.child_key) INTO done;
   EXECUTE format('SELECT count(*) FROM %s', r.child_base) INTO left_over;
   IF left_over > 0 THEN
-    RAISE NOTICE '% documents in table % belong to no document in table % and are kept', left_over,
-      r.child_base, r.parent_base;
+    RAISE NOTICE '% documents in table "%" belong to no document in table "%" and are kept',
+        left_over,
+      docpatterns._relname(r.child_base::regclass), docpatterns._relname(r.parent_base::regclass);
   END IF;
   RETURN done;
 END
@@ -261,8 +269,8 @@ BEGIN
               WHEN 'object' THEN false WHEN 'null' THEN false ELSE
                 @extschema@.bson_exists(%3$s, %4$L) END$q$, r.parent_key, r.parent_base,
                 r.parent_doc, field),
-    '22023', format('documents in table %s have other values than documents in the field "%s"',
-      r.parent_base, field));
+    '22023', format('documents in table "%s" have other values than documents in the field "%s"',
+      docpatterns._relname(r.parent_base::regclass), field));
   -- new ids are made once
   parts := format($q$SELECT u.owner, u.n, u.e OPERATOR(@extschema@.->) '_id'::text AS id, u.e AS doc
     FROM (SELECT %1$s AS owner, u.n, CASE
@@ -319,7 +327,8 @@ BEGIN
           'LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> '
           '''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
               r.parent_base, r.parent_doc, field, r.child_base, r.child_key), '23503',
-              format('documents got other keys in table %s than their _id', r.child_base),
+              format('documents got other keys in table "%s" than their _id',
+                  docpatterns._relname(r.child_base::regclass)),
               'Link them with ids_in => ''child'', or to a collection.');
   END IF;
   RETURN done;

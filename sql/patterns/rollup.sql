@@ -106,7 +106,7 @@ BEGIN
   PERFORM docpatterns._rollup_verify(rel, name);
   PERFORM docpatterns._rollup_create_indexes(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % already has rows', rel
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Run SELECT pattern_repair(%L, %L) to compute their totals.',
           rel::text, name);
   END IF;
@@ -168,7 +168,8 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
   IF NOT @extschema@.bson_exists(options, 'doc_column') THEN
-    RAISE EXCEPTION 'source % of a roll-up has no primary key to process in batches', rel
+    RAISE EXCEPTION 'source "%" of a roll-up has no primary key to process in batches',
+        docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
         HINT = format('Run SELECT pattern_repair(%L, %L) to compute all documents.',
             rel::text, name);

@@ -161,7 +161,7 @@ BEGIN
                AND @extschema@.bson_get_text(d.options, 'doc_column')
                      = @extschema@.bson_get_text(_schema_versioning_verify.options,
                            'doc_column')) THEN
-    RAISE EXCEPTION 'documents in table % already have a version field', rel
+    RAISE EXCEPTION 'documents in table "%" already have a version field', docpatterns._relname(rel)
       USING ERRCODE = 'duplicate_object';
   END IF;
 END
@@ -198,7 +198,7 @@ BEGIN
   name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._schema_versioning_declare(rel, options, '{}', '{}');
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % already has rows', t.base
+    RAISE NOTICE 'table "%" already has rows', docpatterns._relname(rel)
       USING HINT = format('Declare the steps to version %s with schema_versioning_step(), then run '
           'CALL schema_versioning_migrate(%L).',
           current, t.base);
@@ -519,7 +519,8 @@ BEGIN
         docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL,
           CASE version WHEN 'current' THEN version ELSE 'v' || version END));
     IF to_regclass(qualified) IS NOT NULL THEN
-      RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
+      RAISE EXCEPTION 'relation "%" already exists',
+          docpatterns._relname(qualified::regclass) USING ERRCODE = 'duplicate_table',
         HINT = 'Specify another name in the argument "stem".';
     END IF;
   END IF;
@@ -938,7 +939,8 @@ BEGIN
         'docpatterns._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer
       USING p.field, current;
     IF newer > 0 THEN
-      RAISE EXCEPTION 'table % has % documents with versions newer than %', p.base, newer,
+      RAISE EXCEPTION 'table "%" has % documents with versions newer than %',
+          docpatterns._relname(rel), newer,
         current
         USING ERRCODE = 'check_violation',
           HINT = format('Run CALL schema_versioning_migrate(%L, target => %s) first.',

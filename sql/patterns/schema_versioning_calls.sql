@@ -87,7 +87,8 @@ BEGIN
   wanted := coalesce(target, p.current);
   IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions)
       OR wanted OPERATOR(pg_catalog.>) p.current THEN
-    RAISE EXCEPTION 'cannot migrate documents in table % to version %', p.base, wanted
+    RAISE EXCEPTION 'cannot migrate documents in table "%" to version %',
+        docpatterns._relname(rel), wanted
       USING ERRCODE = 'invalid_parameter_value',
         DETAIL = pg_catalog.format('Known versions are %s; the current one is %s.',
           pg_catalog.array_to_string(p.versions, ', '), p.current);
@@ -149,8 +150,9 @@ BEGIN
               DETAIL = coalesce(b.detail, 'The error is not caused by a document.'),
               HINT = coalesce(b.hint, 'Committed batches are kept.');
           END IF;
-          RAISE EXCEPTION 'cannot migrate document % in table % to version %: %',
-            pg_catalog.left(b.key::pg_catalog.text, 100), p.base, wanted, b.message
+          RAISE EXCEPTION 'cannot migrate document % in table "%" to version %: %',
+            pg_catalog.left(b.key::pg_catalog.text, 100), docpatterns._relname(rel), wanted,
+                b.message
             USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'The document is unchanged.'),
                   HINT = CASE WHEN batch IS NULL THEN 'Nothing was changed.'
                               ELSE pg_catalog.format('%s documents before it were changed. Call '
@@ -189,7 +191,8 @@ BEGIN
   IF batch IS NOT NULL THEN
     COMMIT;
   END IF;
-  RAISE NOTICE 'table %: % documents migrated to version %', p.base, documents, wanted;
+  RAISE NOTICE 'table "%": % documents migrated to version %', docpatterns._relname(rel),
+      documents, wanted;
 END
 $$;
 COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, int, text) IS

@@ -223,7 +223,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._single_collection_index_parts(rel, options) q;
   IF is_unique AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION 'cannot create a unique index of keys on partitioned table %', p.base
+    RAISE EXCEPTION 'cannot create a unique index of keys on partitioned table "%"',
+        docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported', HINT = 'Specify is_unique => false.';
   END IF;
   PERFORM docpatterns._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity],
@@ -291,14 +292,15 @@ BEGIN
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(declared, 'doc_column'))) p;
   type_field := @extschema@.bson_get_text(declared, 'type_field');
   IF type_field IS NULL THEN
-    RAISE EXCEPTION 'documents of table % have no type', t.base
+    RAISE EXCEPTION 'documents of table "%" have no type', docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   qualified := format('%I.%I', t.schema_name,
       coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, type,
           NULL)));
   IF to_regclass(qualified) IS NOT NULL THEN
-    RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
+    RAISE EXCEPTION 'relation "%" already exists',
+        docpatterns._relname(qualified::regclass) USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); '
       'single_collection_enable(..., views => false) makes none.';
   END IF;

@@ -77,7 +77,8 @@ BEGIN
     WHERE q.pattern = 'single_collection'
     AND (_single_collection_from.name IS NULL OR q.name = _single_collection_from.name);
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'table % is not a single collection', rel USING ERRCODE = 'undefined_object',
+    RAISE EXCEPTION 'table "%" is not a single collection',
+        docpatterns._relname(rel) USING ERRCODE = 'undefined_object',
       HINT = 'Declare it with single_collection_enable(), or specify a table that does not exist.';
   END IF;
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
@@ -290,7 +291,8 @@ BEGIN
     WHERE q.pattern = 'single_collection'
     AND (single_collection_split.name IS NULL OR q.name = single_collection_split.name);
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'table % is not a single collection', rel USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table "%" is not a single collection',
+        docpatterns._relname(rel) USING ERRCODE = 'undefined_object';
   END IF;
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
   SELECT q.* INTO t FROM docpatterns._pattern_table(rel, p.doc) q;
@@ -299,7 +301,7 @@ BEGIN
   keyed := @extschema@.bson_get_text(d.options, 'key_field');
   separator := @extschema@.bson_get_text(d.options, 'separator');
   IF type_field IS NULL THEN
-    RAISE EXCEPTION 'documents in table % have no type', p.base
+    RAISE EXCEPTION 'documents in table "%" have no type', docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);

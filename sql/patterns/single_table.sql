@@ -122,7 +122,8 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'single_table';
   IF options IS NULL THEN
-    RAISE EXCEPTION '% is not a single table', rel USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is not a single table',
+        docpatterns._relname(rel) USING ERRCODE = 'wrong_object_type',
       HINT = 'Create it with single_table_create().';
   END IF;
   RETURN options;
@@ -167,7 +168,7 @@ BEGIN
       CONTINUE;
     END IF;
     IF (i + 1) / 2 > (options OPERATOR(@extschema@.->) 'indexes'::text)::int THEN
-      RAISE EXCEPTION 'the single table % has no index %', rel, (i + 1) / 2
+      RAISE EXCEPTION 'the single table "%" has no index %', docpatterns._relname(rel), (i + 1) / 2
         USING ERRCODE = 'invalid_parameter_value', HINT = 'Add indexes with pattern_alter().';
     END IF;
     IF i % 2 = 0 AND gsi[i - 1] IS NULL THEN

@@ -211,7 +211,8 @@ BEGIN
   queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_link_id'), rel);
   removed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'removed_link_id'), rel);
   IF source IS NULL THEN
-    RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
+    RAISE EXCEPTION 'the source of the subset pattern "%" on table "%" is missing', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
   SELECT p.* INTO s FROM docpatterns._pattern_table(source,
@@ -411,10 +412,12 @@ BEGIN
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
   given := doc OPERATOR(@extschema@.->) p.field;
   IF given IS NOT NULL AND @extschema@.bson_typeof(given) NOT IN ('array', 'null') THEN
-    RAISE EXCEPTION 'field "%" of table % shows rows of table %', p.field, p.base, p.source
+    RAISE EXCEPTION 'field "%" of table "%" shows rows of table "%"', p.field,
+        docpatterns._relname(rel), docpatterns._relname(p.source)
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = format('A value of type %s cannot become such rows.',
-          @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
+          @extschema@.bson_typeof(given)), HINT = format('Write to table "%s".',
+              docpatterns._relname(p.source));
   END IF;
   order_by := (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson;
   shows_id := EXISTS (SELECT FROM docpatterns._pattern_table(p.source, p.source_column) t
@@ -510,10 +513,12 @@ BEGIN
     rows := rows || row;
   END LOOP;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'new elements of "%" in table % cannot become rows of table %', p.field, p.base,
-      p.source
+    RAISE EXCEPTION 'new elements of "%" in table "%" cannot become rows of table "%"', p.field,
+        docpatterns._relname(rel),
+      docpatterns._relname(p.source)
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = wrong,
-        HINT = format('Insert into table %s, with the document''s key in "%s".', p.source,
+        HINT = format('Insert into table "%s", with the document''s key in "%s".',
+            docpatterns._relname(p.source),
           on_field);
   END IF;
   IF rows IS NULL AND inserted AND p.count_field IS NOT NULL
@@ -522,11 +527,12 @@ BEGIN
     EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 '
         'AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
     IF n = 0 THEN
-      RAISE EXCEPTION 'field "%" of table % counts rows of table %, which has none for the '
+      RAISE EXCEPTION 'field "%" of table "%" counts rows of table "%", which has none for the '
         'document',
-        p.count_field, p.base, p.source
+        p.count_field, docpatterns._relname(rel), docpatterns._relname(p.source)
         USING ERRCODE = 'object_not_in_prerequisite_state',
-          HINT = format('Insert into table %s, before or in the same statement.', p.source);
+          HINT = format('Insert into table "%s", before or in the same statement.',
+              docpatterns._relname(p.source));
     END IF;
   END IF;
   RETURN rows;

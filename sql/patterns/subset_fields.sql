@@ -186,7 +186,8 @@ BEGIN
     END IF;
   END LOOP;
   IF too_large IS NOT NULL THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, p.base,
+    RAISE EXCEPTION 'pattern "%" of table "%": % documents would be too large', name,
+        docpatterns._relname(rel),
       cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE

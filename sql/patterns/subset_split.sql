@@ -138,7 +138,8 @@ BEGIN
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, NULL) p;
   PERFORM docpatterns._pattern_require_owner(source);
   IF if_exists = 'error' AND (SELECT x FROM docpatterns._pattern_nonempty(source) x) THEN
-    RAISE EXCEPTION 'table % already has rows', s.base USING ERRCODE = 'duplicate_table',
+    RAISE EXCEPTION 'table "%" already has rows',
+        docpatterns._relname(s.base::regclass) USING ERRCODE = 'duplicate_table',
       HINT = 'Specify if_exists => 'replace' or 'append'.';
   ELSIF if_exists = 'replace' THEN
     EXECUTE format('DELETE FROM %s', s.base);
@@ -177,7 +178,7 @@ BEGIN
       done := done + n;
     END IF;
     IF documents % 1000 = 0 THEN
-      RAISE NOTICE 'table %: % of % documents split', t.base, documents, total;
+      RAISE NOTICE 'table "%": % of % documents split', docpatterns._relname(rel), documents, total;
     END IF;
   END LOOP;
 
@@ -236,8 +237,8 @@ BEGIN
                  p.key_value, p.base, p.link, whole, p.source, p.filter_sql, p.doc, p.field)
                  INTO too_large;
   IF too_large IS NOT NULL THEN
-    RAISE EXCEPTION 'cannot join subset pattern "%" of table %: % documents would be too '
-      'large', name, p.base, cardinality(too_large)
+    RAISE EXCEPTION 'cannot join subset pattern "%" of table "%": % documents would be too '
+      'large', name, docpatterns._relname(rel), cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
             WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',

@@ -41,7 +41,8 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
+    RAISE EXCEPTION 'table "%" is partitioned',
+        docpatterns._relname(rel) USING ERRCODE = 'feature_not_supported',
       DETAIL = 'IDs of nodes must be unique in the whole table, and an index on a field of '
       'documents cannot be unique over partitions.';
   END IF;
@@ -125,7 +126,8 @@ BEGIN
                      = @extschema@.bson_get_text(_tree_check_forms.options, 'doc_column')
                AND docpatterns._pattern_paths_overlap(
                      @extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
-    RAISE EXCEPTION 'table % already has a tree pattern with one of these fields', rel
+    RAISE EXCEPTION 'table "%" already has a tree pattern with one of these fields',
+        docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -562,7 +564,8 @@ BEGIN
                AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
                AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'link_id'), d.rel)
                    = _tree_disable.rel) THEN
-    RAISE EXCEPTION 'documents of other tables are attached to tree "%" of table %', name, rel
+    RAISE EXCEPTION 'documents of other tables are attached to tree "%" of table "%"', name,
+        docpatterns._relname(rel)
       USING ERRCODE = 'dependent_objects_still_exist',
         HINT = 'Disable their patterns first; pattern_list() shows them as tree_attach.';
   END IF;

@@ -109,7 +109,8 @@ BEGIN
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel);
   IF tree IS NULL THEN
-    RAISE EXCEPTION 'the tree of the attached documents in table % does not exist', t.base
+    RAISE EXCEPTION 'the tree of the attached documents in table "%" does not exist',
+        docpatterns._relname(rel)
       USING ERRCODE = 'undefined_object';
   END IF;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys)

@@ -35,7 +35,8 @@ BEGIN
   PERFORM docpatterns._versioning_create_reading(rel, name);
   IF docpatterns._pattern_nonempty(rel) THEN
     held := docpatterns._pattern_note_held(rel, name) <> '{}';
-    RAISE NOTICE 'existing documents of table % have no history yet%', t.base, CASE
+    RAISE NOTICE 'existing documents of table "%" have no history yet%', docpatterns._relname(rel),
+        CASE
       WHEN held THEN format('; numbers in field "%s" are continued', revision_field)
       ELSE '' END
       USING HINT = format('CALL pattern_build(%L, %L) records them; each is recorded when it is '
@@ -62,7 +63,7 @@ BEGIN
              WHERE d.pattern = 'versioning'
                AND d.name <> @extschema@.bson_get_text(_versioning_verify.options, 'name')
                AND @extschema@.bson_get_text(d.options, 'doc_column') = doc) THEN
-    RAISE EXCEPTION 'column % of table % already has a history', doc, rel
+    RAISE EXCEPTION 'column % of table "%" already has a history', doc, docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -230,7 +231,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.deleted IS NULL THEN
-    RAISE EXCEPTION 'the history of table % is missing', p.base
+    RAISE EXCEPTION 'the history of table "%" is missing', docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = 'The view of deleted keys was dropped.',
         HINT = 'Create it again with pattern_repair().';
@@ -438,8 +439,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'link_id') IS NULL
       OR @extschema@.bson_get_text(p.options, 'second_link_id') IS NULL THEN
-    RAISE EXCEPTION 'declaration of versioning pattern "%" on table % is incomplete', name,
-      rel
+    RAISE EXCEPTION 'declaration of versioning pattern "%" on table "%" is incomplete', name,
+      docpatterns._relname(rel)
       USING ERRCODE = 'invalid_parameter_value',
         DETAIL = 'It does not name the tables of the history.';
   END IF;

@@ -349,11 +349,12 @@ dp_held_refuse(const DpDecl *decl, const DpPath *path)
 
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("field \"%s\" in table %s has a value from before pattern \"%s\" was declared",
-					text.data, dp_relation_name(decl->target), decl->name),
-			 errhint("Call pattern_build() first.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg("field \"%s\" in table \"%s\" has a value from before pattern \"%s\" was declared",
+				text.data, dp_relation_name(decl->target), decl->name),
+		 errhint("Call pattern_build() first.")));
 }
 
 /*
@@ -387,7 +388,7 @@ decl_to_repair(Oid rel, const char *name, DpDerivation **d)
 	}
 	if (decl == NULL || (decl->methods->repair_row == NULL && decl->methods->derive == NULL))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("table %s has no pattern \"%s\" that can be built",
+						errmsg("table \"%s\" has no pattern \"%s\" that can be built",
 							   dp_relation_name(rel), name)));
 	*d = decl->methods->repair_row == NULL ? dp_derivation(decl) : NULL;
 	return decl;
@@ -531,8 +532,9 @@ refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg("field \"%s\" in table %s has a value that conflicts with that of another document",
-				field.data, dp_relation_name(decl->target)),
+		 errmsg(
+			 "field \"%s\" in table \"%s\" has a value that conflicts with that of another document",
+			 field.data, dp_relation_name(decl->target)),
 		 errdetail("The key of the document is %s.", shown.data),
 		 errhint(
 			 "Change one of the documents, or discard the value with pattern_build(.., discard => true).")));
@@ -726,7 +728,7 @@ dp_pattern_set_options(PG_FUNCTION_ARGS)
 	}
 	if (decl == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("table %s has no such declaration", dp_relation_name(rel))));
+						errmsg("table \"%s\" has no such declaration", dp_relation_name(rel))));
 	SET_VARSIZE(args, VARHDRSZ + len);
 	memcpy(VARDATA(args), options, len);
 	triggers = table_open(TriggerRelationId, RowExclusiveLock);

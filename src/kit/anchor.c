@@ -173,7 +173,7 @@ dp_anchor_require_key(Relation rel)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("primary key of table %s has changed since pattern \"%s\" was declared",
+			 errmsg("primary key of table \"%s\" has changed since pattern \"%s\" was declared",
 					dp_relation_name(RelationGetRelid(rel)), anchor->label),
 			 errdetail("It was on (%s).", names_text(anchor->keys)),
 			 errhint(
@@ -229,7 +229,7 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 	if (name != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot drop a column of table %s because pattern \"%s\" depends on it",
+				 errmsg("cannot drop a column of table \"%s\" because pattern \"%s\" depends on it",
 						dp_relation_name(relid), name),
 				 errhint("Call pattern_disable() first.")));
 }

@@ -225,17 +225,17 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 			continue;
 		if (found != NULL)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("table %s has more than one %s pattern", dp_relation_name(relid),
-								   pattern),
+							errmsg("table \"%s\" has more than one %s pattern",
+								   dp_relation_name(relid), pattern),
 							errhint("Specify the argument \"name\".")));
 		found = decl;
 	}
 	if (found == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						name == NULL
-							? errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern)
-							: errmsg("table %s has no %s pattern \"%s\"", dp_relation_name(relid),
-									 pattern, name),
+						name == NULL ? errmsg("table \"%s\" has no %s pattern",
+											  dp_relation_name(relid), pattern)
+									 : errmsg("table \"%s\" has no %s pattern \"%s\"",
+											  dp_relation_name(relid), pattern, name),
 						errhint("%s", decl_hint(relid))));
 	return found;
 }
@@ -465,19 +465,23 @@ dp_require_owner(Oid relid)
 	ReleaseSysCache(tuple);
 	if (!has_privs_of_role(GetUserId(), owner))
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("must be owner of table %s", dp_relation_name(relid))));
+						errmsg("must be owner of table \"%s\"", dp_relation_name(relid))));
 }
 
 char *
 dp_relation_name(Oid relid)
 {
 	char *name = get_rel_name(relid);
-	char *schema;
 
-	if (name == NULL)
-		return psprintf("%u", relid);
-	schema = get_namespace_name(get_rel_namespace(relid));
-	return quote_qualified_identifier(schema, name);
+	return name != NULL ? name : psprintf("%u", relid);
+}
+
+/* _relname(regclass) -> text */
+DP_FUNCTION(dp_relname);
+Datum
+dp_relname(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(dp_relation_name(PG_GETARG_OID(0))));
 }
 
 /*
@@ -696,7 +700,7 @@ decl_read_key(DpDecl *decl, Relation rel)
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
+						errmsg("table \"%s\" has no primary key", dp_relation_name(decl->relid)),
 						errdetail("The %s pattern \"%s\" finds rows by primary key.", decl->pattern,
 								  decl->name)));
 	index = RelationIdGetRelation(rel->rd_pkindex);
@@ -746,17 +750,18 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 	if (n == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table %s has no column of type bson", dp_relation_name(decl->relid))));
+				 errmsg("table \"%s\" has no column of type bson", dp_relation_name(decl->relid))));
 
 	/* without an anchor, a renamed column must be the only one */
 	if (n > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-				 wanted == NULL
-					 ? errmsg("table %s has more than one column of type bson",
-							  dp_relation_name(decl->relid))
-					 : errmsg("table %s has no column \"%s\" and more than one other of type bson",
-							  dp_relation_name(decl->relid), wanted)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+			 wanted == NULL
+				 ? errmsg("table \"%s\" has more than one column of type bson",
+						  dp_relation_name(decl->relid))
+				 : errmsg("table \"%s\" has no column \"%s\" and more than one other of type bson",
+						  dp_relation_name(decl->relid), wanted)));
 	decl->doc_column = pstrdup(NameStr(found->attname));
 	decl->doc_attnum = found->attnum;
 }
@@ -848,8 +853,8 @@ static void
 different_owners(Oid relid, Oid other)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("tables %s and %s have different owners", dp_relation_name(relid),
-						   dp_relation_name(other)),
+					errmsg("tables \"%s\" and \"%s\" have different owners",
+						   dp_relation_name(relid), dp_relation_name(other)),
 					errdetail("A pattern maintains one table when the other is written."),
 					errhint("Give them the same owner with ALTER TABLE .. OWNER TO.")));
 }

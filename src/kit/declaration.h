@@ -165,7 +165,10 @@ extern bool dp_decl_maintained(DpDecl *decl);
 /* Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation. */
 extern void dp_require_owner(Oid relid);
 
-/* schema.name of a relation, quoted where needed, for messages and generated SQL. */
+/*
+ * The name of a relation, for messages, which put it in double quotes as PostgreSQL's do; its OID
+ * if it does not exist.
+ */
 extern char *dp_relation_name(Oid relid);
 
 #endif /* DP_KIT_DECLARATION_H */

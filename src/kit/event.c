@@ -263,7 +263,7 @@ inheritance_refused(List *parents)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot inherit from table %s", dp_relation_name(relid)),
+				 errmsg("cannot inherit from table \"%s\"", dp_relation_name(relid)),
 				 errdetail("It has patterns, which support partitions but no other inheritance.")));
 	}
 }
@@ -435,8 +435,9 @@ partition_joined(Oid relid, bool attached)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot attach table %s because a pattern uses its statement-level triggers",
-					dp_relation_name(relid)),
+			 errmsg(
+				 "cannot attach table \"%s\" because a pattern uses its statement-level triggers",
+				 dp_relation_name(relid)),
 			 errdetail(
 				 "Statement-level triggers on a partition do not fire for statements on its parent."),
 			 errhint("Disable the pattern, and declare it on the partitioned table.")));
@@ -597,7 +598,7 @@ owner_follow(Oid relid)
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg(
-				 "cannot change the owner of table %s in a transaction that is not READ COMMITTED",
+				 "cannot change the owner of table \"%s\" in a transaction that is not READ COMMITTED",
 				 dp_relation_name(relid)),
 			 errdetail(
 				 "Its patterns search for code of the former owner, which an older snapshot can miss.")));

@@ -64,7 +64,7 @@ key_column(DpDecl *decl, int i, HeapTuple tuple, AttrNumber attnum, TupleDesc de
 
 	if (isnull)
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-						errmsg("null value in column \"%s\" of the primary key of table %s",
+						errmsg("null value in column \"%s\" of the primary key of table \"%s\"",
 							   decl->keys[i].name, dp_relation_name(decl->relid))));
 	return value;
 }
@@ -94,7 +94,7 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 		if (desc->natts != decl->nkeys)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("key has %d values, but the primary key of table %s has %d columns",
+					 errmsg("key has %d values, but the primary key of table \"%s\" has %d columns",
 							desc->natts, dp_relation_name(decl->target), decl->nkeys)));
 		tuple.t_len = HeapTupleHeaderGetDatumLength(header);
 		ItemPointerSetInvalid(&tuple.t_self);
@@ -117,7 +117,7 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 
 	if (decl->nkeys != 1)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("the primary key of table %s has %d columns",
+						errmsg("the primary key of table \"%s\" has %d columns",
 							   dp_relation_name(decl->target), decl->nkeys),
 						errhint("Pass the key as ROW(...).")));
 	key->values[0] = key_convert(decl, &decl->keys[0], value, type);
@@ -339,7 +339,7 @@ static void
 key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type)
 {
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					errmsg("key has type %s, but column \"%s\" of table %s has type %s",
+					errmsg("key has type %s, but column \"%s\" of table \"%s\" has type %s",
 						   format_type_be(type), column->name, dp_relation_name(decl->target),
 						   format_type_be(column->type))));
 }

@@ -584,7 +584,7 @@ note_try(Note *note)
 		{
 			ereport(LOG,
 					(errcode(error->sqlerrcode),
-					 errmsg("could not process a note of the %s pattern \"%s\" of table %s: %s",
+					 errmsg("could not process a note of the %s pattern \"%s\" of table \"%s\": %s",
 							note->pattern, note->name, dp_relation_name(note->rel), error->message),
 					 errdetail("A transaction deferred this work to avoid a deadlock."),
 					 errhint("Call pattern_repair() when this write can succeed.")));

@@ -161,10 +161,11 @@ dp_options_read(DpDecl *decl, void *state)
 		if (!has_option(decl->options, option->name, &value))
 		{
 			if ((option->flags & DP_REQUIRED) != 0 && option->with == NULL)
-				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								errmsg("declaration of pattern \"%s\" of table %s is incomplete",
-									   decl->name, dp_relation_name(decl->target)),
-								errdetail("It has no option \"%s\".", option->name)));
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("declaration of pattern \"%s\" of table \"%s\" is incomplete",
+								decl->name, dp_relation_name(decl->target)),
+						 errdetail("It has no option \"%s\".", option->name)));
 			continue;
 		}
 		check_value(option, &value);

@@ -96,8 +96,12 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	{
 		Datum values[7] = { ObjectIdGetDatum(rel), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2) };
 		bool nulls[7] = { false, false, false, true };
+		StringInfoData what;
 
-		values[4] = CStringGetTextDatum(psprintf("owner of %s", dp_relation_name(side)));
+		initStringInfo(&what);
+		appendStringInfoString(&what, "owner of ");
+		dp_sql_table(&what, side);
+		values[4] = CStringGetTextDatum(what.data);
 		values[5] = CStringGetTextDatum(GetUserNameFromId(relation_owner(rel), false));
 		values[6] = CStringGetTextDatum(GetUserNameFromId(relation_owner(side), false));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -155,7 +159,7 @@ require_seen(Oid rel)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update"),
 				 errdetail(
-					 "A pattern of table %s was declared or altered after this transaction took its snapshot.",
+					 "A pattern of table \"%s\" was declared or altered after this transaction took its snapshot.",
 					 dp_relation_name(rel)),
 				 errhint("Retry the transaction.")));
 	}
@@ -316,9 +320,9 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 			return PointerGetDatum(NULL);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot write to table %s directly because a pattern maintains it",
+				 errmsg("cannot write to table \"%s\" directly because a pattern maintains it",
 						dp_relation_name(relid)),
-				 OidIsValid(main) ? errhint("Write to table %s, which has the pattern \"%s\".",
+				 OidIsValid(main) ? errhint("Write to table \"%s\", which has the pattern \"%s\".",
 											dp_relation_name(main), name)
 								  : 0));
 	}

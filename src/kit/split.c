@@ -270,7 +270,7 @@ view_open(Oid relid, DpView *v)
 						errmsg("relation with OID %u does not exist", relid)));
 	if (view->rd_rel->relkind != RELKIND_VIEW || !shaped_view(view, v))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no pattern", dp_relation_name(relid))));
+						errmsg("table \"%s\" has no pattern", dp_relation_name(relid))));
 	relation_close(view, NoLock);
 }
 

@@ -67,7 +67,7 @@ dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
+			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table \"%s\"",
 					trigdata->tg_trigger->tgname, pattern,
 					dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
 			 errhint(

@@ -138,9 +138,9 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 		view_foreign(trigdata->tg_relation, methods);
 	if (w.decls == NIL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("cannot write to view of table %s, which has no pattern: %s",
-							   dp_relation_name(w.base),
-							   dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
+						errmsg("cannot write to view \"%s\"",
+							   RelationGetRelationName(trigdata->tg_relation)),
+						errdetail("Table \"%s\" has no pattern.", dp_relation_name(w.base))));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		result = whole_insert(&w, trigdata);
 	else if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
@@ -333,7 +333,7 @@ whole_update(DpView *w, TriggerData *trigdata)
 		!dp_same_bytes(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
 		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 						errmsg("could not write the whole document due to a concurrent change"),
-						errdetail("Key %s of table %s.", dp_key_to_text(decl, &key),
+						errdetail("Key %s of table \"%s\".", dp_key_to_text(decl, &key),
 								  dp_relation_name(w->base)),
 						errhint("The statement might succeed if retried.")));
 
@@ -483,7 +483,7 @@ static void
 view_foreign(Relation view, const DpViewMethods *methods)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("cannot write to view %s", dp_relation_name(RelationGetRelid(view))),
+					errmsg("cannot write to view \"%s\"", dp_relation_name(RelationGetRelid(view))),
 					errdetail("Its definition is not that of a %s view.", methods->label)));
 }
 

@@ -219,7 +219,7 @@ CREATE TABLE big_1 PARTITION OF big FOR VALUES FROM (0) TO (50);
 CREATE TABLE big_2 PARTITION OF big FOR VALUES FROM (50) TO (1000);
 INSERT INTO big SELECT i, bson_build('n', CASE WHEN i = 99 THEN 5 ELSE 0 END) FROM generate_series(1, 99) i;
 SELECT computed_enable('big', 's', 'film', '{n: {$sum: "$v"}}') \g /dev/null
-SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" of table public.big: 1 document holds values that would be lost', 'the last of many stops all');
+SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" of table "big": 1 document holds values that would be lost', 'the last of many stops all');
 SELECT is(count(*), 0::bigint, 'and none was written') FROM big WHERE doc ? '_computed';
 CALL pattern_build('big', 'n', 10, discard => true);
 SELECT is_empty('SELECT * FROM pattern_check(''big'')', 'in line');
@@ -343,7 +343,7 @@ SELECT ok(doc ? 'seats_until', 'preallocated: and stay') FROM sl WHERE _id = 3;
 -- both tables of a relationship
 SELECT collection_create('ra'), collection_create('rb') \g /dev/null
 INSERT INTO ra (doc) VALUES ('{_id: 1}'), ('{_id: 2, b: [1]}'); INSERT INTO rb (doc) VALUES ('{_id: 1, a: "Dr"}'), ('{_id: 3, a: [1, 77]}');
-SELECT matches(pg_temp.told($$SELECT relationship_enable('ra', 'b', 'rb', 'a')$$), '^55000 .*"a" in table public.rb must be an array.*1 documents. Keys: 1.*b_field', 'relationship: what is not an array is refused');
+SELECT matches(pg_temp.told($$SELECT relationship_enable('ra', 'b', 'rb', 'a')$$), '^55000 .*"a" in table "rb" must be an array.*1 documents. Keys: 1.*b_field', 'relationship: what is not an array is refused');
 UPDATE rb SET doc = bson_set(doc, 'a', '[]'::bson_value) WHERE _id = 1;
 SELECT relationship_enable('ra', 'b', 'rb', 'a') \g /dev/null
 SELECT is(options -> 'held', '["b", "a"]', 'relationship: both sides are looked at') FROM pattern_list('ra');
@@ -353,7 +353,7 @@ SELECT is(pg_temp.docs('ra') || pg_temp.docs('rb'), E'{"b": [3]}\n{"b": [1]}{"a"
 -- revisions
 SELECT collection_create('va') \g /dev/null
 INSERT INTO va (doc) VALUES ('{_id: 1, revision: 7}'), ('{_id: 2, revision: "B2"}'), ('{_id: 3, revision: 1.5}'), ('{_id: 4, revision: NaN}'), ('{_id: 5}');
-SELECT matches(pg_temp.told($$SELECT versioning_enable('va')$$), '^55000 .*"revision" in table public.va must be a whole number.*3 documents.*revision_field', 'versioning: a field that holds something else');
+SELECT matches(pg_temp.told($$SELECT versioning_enable('va')$$), '^55000 .*"revision" in table "va" must be a whole number.*3 documents.*revision_field', 'versioning: a field that holds something else');
 DELETE FROM va WHERE _id IN (2, 3, 4);
 SELECT versioning_enable('va') \g /dev/null
 SELECT is(options -> 'held', '["revision"]', 'versioning: numbers are announced') FROM pattern_list('va');
@@ -433,7 +433,7 @@ SELECT reference_enable('later_copies', 'r', 'later', live => '{kids}', missing 
 INSERT INTO later_copies (doc) VALUES ('{_id: 1, r: {_id: 1, own: "copy"}, many: [{_id: 1, own: "mine"}]}'),
   ('{_id: 2, r: {_id: 1, own: "mine"}}'), ('{_id: 3, r: 1}'), ('{_id: 4, r: {_id: 9, own: "copy"}}');
 PREPARE more AS SELECT pattern_alter('later_copies', 'r', '{live: ["kids", "own"]}');
-SELECT throws_ok('more', '55000', 'pattern "r" of table public.later_copies: 2 documents have values in fields that it does not maintain yet',
+SELECT throws_ok('more', '55000', 'pattern "r" of table "later_copies": 2 documents have values in fields that it does not maintain yet',
   'a value of a copy that the source does not have');
 SELECT throws_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["_id", "x"]}')$$, '22023', NULL, 'bad options are told as ever');
 SELECT lives_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["own"]}')$$, 'what the source has is no loss');

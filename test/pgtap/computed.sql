@@ -263,16 +263,16 @@ SELECT computed_enable('nodes', 'nodes', 'parent', '{total: {$sum: {$add: ["$own
 INSERT INTO nodes (doc) VALUES ('{_id: 1, own: 1}'), ('{_id: 2, parent: 1, own: 2}'), ('{_id: 3, parent: 2, own: 3}');
 SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'totals of totals in one table');
 SELECT is(pg_temp.why($$UPDATE nodes SET doc = bson_set(doc, 'parent', 3) WHERE _id = '1'$$),
-  '1 of table public.nodes, 2 of table public.nodes, 3 of table public.nodes', 'rows in a circle');
+  '1 of table "nodes", 2 of table "nodes", 3 of table "nodes"', 'rows in a circle');
 SELECT is((SELECT doc ->> 'total' FROM nodes WHERE _id = '1'), '5', 'nothing has happened');
 SELECT collection_create('copying'), collection_create('listing') \g /dev/null
 SELECT reference_enable('copying', 'r', 'listing', live => '{list}'), subset_enable('listing', 'list', 'copying', 'r._id', '{_id: 1}', 3) \g /dev/null
 INSERT INTO listing (doc) VALUES ('{_id: 1}');
-SELECT is(pg_temp.why($$INSERT INTO copying (doc) VALUES ('{_id: 1, r: {_id: 1}}')$$), '1 of table public.listing', 'a copy of a list that holds the copy');
+SELECT is(pg_temp.why($$INSERT INTO copying (doc) VALUES ('{_id: 1, r: {_id: 1}}')$$), '1 of table "listing"', 'a copy of a list that holds the copy');
 SELECT computed_enable('left_side', 'right_side', 'k', '{l: {$sum: "$r"}}'), computed_enable('right_side', 'left_side', 'k', '{r: {$sum: {$add: ["$l", 1]}}}') \g /dev/null
 INSERT INTO left_side (doc) VALUES ('{_id: 1, k: 1}');
 SELECT is(pg_temp.why($$INSERT INTO right_side (doc) VALUES ('{_id: 1, k: 1}')$$),
-  '1 of table public.left_side, 1 of table public.right_side', 'declarations that sum each other');
+  '1 of table "left_side", 1 of table "right_side"', 'declarations that sum each other');
 DROP TABLE nodes, left_side, right_side CASCADE;
 
 SELECT * FROM finish();

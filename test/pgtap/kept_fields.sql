@@ -314,7 +314,7 @@ SELECT kv_create('game'), kv_leaderboard('game', 'board', 'players', 'score') \g
 SELECT bucket_create('readings', columns => 'id int, ts timestamptz, t float8', group_by => '{id}', time_field => 'ts', span => '1 hour') \g /dev/null
 SELECT pg_temp.refused(command, '55000', said, 'written directly: ' || command) FROM (VALUES
   ('INSERT INTO scr_by (doc) VALUES (''{v: 1}'')', 'scr'), ('UPDATE timelines SET doc = doc', 'posts'), ('DELETE FROM orders_by', 'ord'), ('SELECT kv_zadd(''game'', ''board'', 1, ''a'')', 'players'),
-  ('DELETE FROM readings_packed', 'Write to table public.readings, '), ('TRUNCATE products_reviews_removed', 'products'), ('DELETE FROM emp_boss_removed', 'emp'), ('DELETE FROM books_buyers_extras', 'books')) v (command, said);
+  ('DELETE FROM readings_packed', 'Write to table "readings", '), ('TRUNCATE products_reviews_removed', 'products'), ('DELETE FROM emp_boss_removed', 'emp'), ('DELETE FROM books_buyers_extras', 'books')) v (command, said);
 
 -- lists of removed members forget old entries, are created again if missing, and dropped with the declaration
 SELECT isnt_empty('SELECT FROM products_reviews_removed', 'removed members are remembered');

@@ -29,7 +29,7 @@ SELECT throws_ok(format('SELECT pattern_alter(''t'', ''a'', %L)', changes), stat
   ('{chunk: 1000001}', '22023', 'chunk must be between 1 and 1000000, not 1000001'), ('{threshold: "5"}', '22023', 'threshold must be of type int, not string'),
   ('{mode: "lazy"}', '22023', 'mode must be "immediate" or "deferred", not "lazy"'), ('{threshold: null}', '22004', 'threshold must not be null'),
   ('{field: "b"}', '22023', 'option "field" of the outlier pattern cannot be changed')) AS v (changes, state, message);
-SELECT throws_ok($$SELECT outlier_enable('t', 'c', 3, flag => 'n.x')$$, '22023', 'field "n.x" of table public.t is already maintained by the outlier pattern "a"', 'a field of another declaration');
+SELECT throws_ok($$SELECT outlier_enable('t', 'c', 3, flag => 'n.x')$$, '22023', 'field "n.x" of table "t" is already maintained by the outlier pattern "a"', 'a field of another declaration');
 SELECT throws_ok($$SELECT outlier_enable('t', 'c', 3, flag => 'c.x')$$, '22023', 'fields "c" and "c.x" must not be equal or contain each other', 'a field inside another one');
 SELECT is(pattern_whole(NULL, 't', 1), NULL, 'no document');
 SELECT is(pattern_whole('{x: 1}', 't', 99)::text, '{"x": 1}', 'a document that is not split is not looked up');

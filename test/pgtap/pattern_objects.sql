@@ -137,7 +137,7 @@ SELECT throws_ok($$INSERT INTO ruled VALUES (1, '{kind: "a"}')$$, '23514', NULL,
 RESET docpatterns.max_document_size;
 
 -- A name is that of one declaration, whatever the patterns are
-SELECT throws_ok($$SELECT versioning_enable('ruled', name => 'kind')$$, '42710', 'table public.ruled already has a pattern named "kind"', 'a name of another pattern is taken');
+SELECT throws_ok($$SELECT versioning_enable('ruled', name => 'kind')$$, '42710', 'table "ruled" already has a pattern named "kind"', 'a name of another pattern is taken');
 SELECT throws_ok($$SELECT computed_enable('ruled', 'ruled', 'r', '{n: {$sum: 1}}', name => 'kind')$$, '42710', NULL, 'also for a field of that name');
 
 -- Temporary tables

@@ -112,7 +112,7 @@ SET ROLE own_old; CREATE VIEW over_whole AS SELECT 1 AS one FROM w_whole; RESET 
 SELECT lives_ok('ALTER TABLE w OWNER TO own_friend', 'a view that others depend on');
 SELECT is((SELECT relowner::regrole::text FROM pg_class WHERE oid = 'w_whole'::regclass), 'own_new', 'stays with its owner');
 SELECT is((SELECT concat_ws(', ', what, expected, found) FROM pattern_check('w')), 'owner of own.w_whole, own_friend, own_new', 'and the check says whose it is');
-SELECT throws_ok($$SELECT pattern_repair('w')$$, '55000', 'view own.w_whole of pattern "x" has another owner than table own.w', 'so does a repair');
+SELECT throws_ok($$SELECT pattern_repair('w')$$, '55000', 'view "w_whole" of pattern "x" has another owner than table "w"', 'so does a repair');
 DROP VIEW w_whole CASCADE; DROP TABLE w CASCADE;
 
 -- A view that is no longer as it was made, on which nothing depends, is named. pgTAP does not see warnings.
@@ -144,7 +144,7 @@ SELECT outlier_enable('t', 'x', 2);
 CREATE TRIGGER a_gain AFTER INSERT ON t_x_extras FOR EACH ROW EXECUTE FUNCTION gain();
 GRANT ALL ON t_x_extras TO own_friend; GRANT INSERT ON t TO own_friend;
 RESET ROLE;
-SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', 'cannot change the owner of table own.t_x_extras to "own_new"', 'a trigger of the former owner''s on extras');
+SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', 'cannot change the owner of table "t_x_extras" to "own_new"', 'a trigger of the former owner''s on extras');
 DROP TRIGGER a_gain ON t_x_extras;
 SET ROLE own_old; CREATE RULE gain AS ON INSERT TO t_x_extras DO ALSO INSERT INTO taken VALUES (current_user, 'rule'); RESET ROLE;
 SELECT throws_ok('ALTER TABLE t OWNER TO own_new', '55000', NULL, 'a rule');
@@ -169,13 +169,13 @@ CREATE TABLE target (id int PRIMARY KEY, doc bson); CREATE TABLE source (id int 
 SELECT computed_enable('target', 'source', 'of', '{n: {$sum: 1}}', target_field => 'k');
 CREATE TRIGGER a_gain BEFORE UPDATE ON target FOR EACH ROW EXECUTE FUNCTION gain();
 RESET ROLE;
-SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the privileges of "own_new"', 'a trigger on a table that is written to when others write');
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table "target" has code that would run with the privileges of "own_new"', 'a trigger on a table that is written to when others write');
 ALTER FUNCTION gain() OWNER TO own_new;
 CREATE RULE gain AS ON UPDATE TO target DO ALSO INSERT INTO taken VALUES (current_user, 'rule');
-SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the privileges of "own_new"', 'a rule there');
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table "target" has code that would run with the privileges of "own_new"', 'a rule there');
 DROP RULE gain ON target;
 GRANT TRIGGER ON target TO own_friend;
-SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table own.target has code that would run with the privileges of "own_new"', 'a role that could make a trigger afterwards');
+SELECT throws_ok('ALTER TABLE target OWNER TO own_new', '55000', 'table "target" has code that would run with the privileges of "own_new"', 'a role that could make a trigger afterwards');
 REVOKE TRIGGER ON target FROM own_friend;
 SELECT lives_ok('ALTER TABLE target OWNER TO own_new; ALTER TABLE source OWNER TO own_new', 'may stay if its function is the new owner''s');
 SET ROLE own_old;

@@ -75,14 +75,14 @@ SELECT is(bson_unset(doc, 'body.xml')::text, '{"_id": 1, "created": {"$date": "2
 SELECT is(bson_typeof(doc, 'body.xml'), 'binData', 'packed') FROM t WHERE id = 1;
 SELECT is((SELECT doc::text FROM t WHERE id = 2), '{"a": 1}', 'a document without payload has no fields');
 SELECT is((SELECT doc ->> 'body.xml' FROM t_whole WHERE id = 1), '<msg created="2023-02-03" at="2023-02-03 04:05"><from>bob &amp; <b>eve</b></from><to>a&lt;b</to><to/><to>c d</to><amount>1.50</amount><a xmlns="urn:x" b="1"/></msg>', 'as it was');
-SELECT throws_ok($$INSERT INTO t VALUES (4, '{body: {xml: "<msg"}}')$$, '2200M', 'cannot extract field "created" from payload "body.xml" of document 4 in table public.t', 'bad XML names the document');
+SELECT throws_ok($$INSERT INTO t VALUES (4, '{body: {xml: "<msg"}}')$$, '2200M', 'cannot extract field "created" from payload "body.xml" of document 4 in table "t"', 'bad XML names the document');
 SELECT throws_ok($$INSERT INTO t VALUES (4, '{body: {xml: "<msg created=\"soon\"/>"}}')$$, '22007', NULL, 'a date that is none');
 SELECT throws_ok($$INSERT INTO t VALUES (4, '{body: {xml: 5}}')$$, '23514', NULL, 'a payload of another type');
 SELECT throws_ok($$INSERT INTO t VALUES (4, '{body: {xml: {"$binary": {"base64": "AQECEAAAAP8=", "subType": "81"}}}}')$$, '22P03', NULL, 'bytes that claim to be packed');
 SELECT is((SELECT count(*) FROM t), 3::bigint, 'nothing of that is left');
 
 -- Writes
-SELECT throws_ok($$UPDATE t SET doc = bson_set(doc, 'words', 99) WHERE id = 1$$, '55000', 'field "words" of table public.t is extracted from "body.xml"', 'an extracted field cannot be written');
+SELECT throws_ok($$UPDATE t SET doc = bson_set(doc, 'words', 99) WHERE id = 1$$, '55000', 'field "words" of table "t" is extracted from "body.xml"', 'an extracted field cannot be written');
 UPDATE t SET doc = bson_unset(doc, 'day', 'h') WHERE id = 1;
 SELECT is((SELECT concat(doc ->> 'day', doc ->> 'h.from') FROM t WHERE id = 1), '2023-02-03bob & eve', 'nor taken away');
 UPDATE t SET doc = bson_set(doc, 'other', 1) WHERE id = 1;

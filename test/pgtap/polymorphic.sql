@@ -45,11 +45,11 @@ SELECT is(polymorphic_variant('a', 'x', schema => '{required: ["s"], properties:
 SELECT is(polymorphic_variant('a', 'y', schema => '{properties: {s: {}, y1: {bsonType: "long"}, o: {properties: {r: {}}}, l: {bsonType: "array", items: {properties: {m: {bsonType: "int"}}}}}}'), 'y', 'another one');
 SELECT is(polymorphic_variant('a', 'seven', value => '7'), 'seven', 'a kind that is a number');
 SELECT throws_ok($$SELECT polymorphic_variant('a', 'sieben', value => '7.0')$$, '42710', NULL, 'equal values are one variant');
-SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "x", n: 1}')$$), '23514 document is not valid for variant "x" of table public.a: Field "s": rule "required", expected a value, found missing.', 'variant, path and rule');
-SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "x", n: 1, s: "abcd", o: {r: 1}, y1: 2}')$$), E'23514 document is not valid for variant "x" of table public.a: Field "s": rule "maxLength", expected at most 3 characters, found 4.\nField "o.r": rule "closed", expected no field of other variants, found int.\nField "y1": rule "closed", expected no field of other variants, found int.', 'three things at once');
-SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "z", n: 1}')$$), '23514 document does not match a variant of table public.a: Field "k": rule "variant", expected a declared variant, found "z".', 'an unknown variant');
-SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{n: 1}')$$), '23514 document does not match a variant of table public.a: Field "k": rule "variant", expected a declared variant, found missing.', 'none');
-SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "y", s: 1}')$$), '23514 document is not valid for variant "y" of table public.a: Field "n": rule "required" of all variants, expected a value, found missing.', 'the common schema');
+SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "x", n: 1}')$$), '23514 document is not valid for variant "x" of table "a": Field "s": rule "required", expected a value, found missing.', 'variant, path and rule');
+SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "x", n: 1, s: "abcd", o: {r: 1}, y1: 2}')$$), E'23514 document is not valid for variant "x" of table "a": Field "s": rule "maxLength", expected at most 3 characters, found 4.\nField "o.r": rule "closed", expected no field of other variants, found int.\nField "y1": rule "closed", expected no field of other variants, found int.', 'three things at once');
+SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "z", n: 1}')$$), '23514 document does not match a variant of table "a": Field "k": rule "variant", expected a declared variant, found "z".', 'an unknown variant');
+SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{n: 1}')$$), '23514 document does not match a variant of table "a": Field "k": rule "variant", expected a declared variant, found missing.', 'none');
+SELECT is(pg_temp.detail($$INSERT INTO a (doc) VALUES ('{k: "y", s: 1}')$$), '23514 document is not valid for variant "y" of table "a": Field "n": rule "required" of all variants, expected a value, found missing.', 'the common schema');
 SELECT results_eq($$SELECT variant, part, path, rule FROM polymorphic_errors('a', '{k: "x", y1: 1}')$$, $$VALUES ('x', 'common', 'n', 'required'), ('x', 'variant', 's', 'required'), ('x', 'closed', 'y1', 'closed')$$, 'polymorphic_errors tells before');
 SELECT is_empty($$SELECT polymorphic_errors('a', '{k: "y", n: 1, y1: 7, l: [{m: "no"}]}') EXCEPT SELECT polymorphic_errors('a', '{k: "y", n: 1, y1: 7, l: [{m: "no"}]}')$$, 'it can be called twice');
 SELECT is((SELECT string_agg(path, ' ') FROM polymorphic_errors('a', '{k: "y", n: 1, y1: 7, l: [{m: "no"}]}')), 'y1 l.0.m', 'an int is no long; a path into an array');
@@ -75,7 +75,7 @@ CREATE FUNCTION pg_temp.without(command text) RETURNS void LANGUAGE plpgsql AS $
 SELECT pg_temp.without($$INSERT INTO a (doc) VALUES ('{_id: 20, k: "x", n: 1}'), ('{_id: 21, k: "w", n: 1}'), ('{_id: 22, k: "y", y1: "no"}')$$);
 SELECT bag_eq('SELECT name, key::text, what, expected, found FROM pattern_check()', $$VALUES ('x', '20', 'field "s", rule "required" of variant "x"', 'a value', 'missing'), ('k', '21', 'field "k", rule "variant"', 'a declared variant', '"w"'),
   ('k', '22', 'field "n", rule "required" of variant "y"', 'a value', 'missing'), ('y', '22', 'field "y1", rule "bsonType" of variant "y"', 'long', 'string')$$, 'each is told once, where it belongs');
-SELECT is(pg_temp.detail($$SELECT pattern_repair('a', 'x')$$), '23514 1 documents in table public.a do not match their variants: Their keys: 20.', 'what cannot be repaired is named');
+SELECT is(pg_temp.detail($$SELECT pattern_repair('a', 'x')$$), '23514 1 documents in table "a" do not match their variants: Their keys: 20.', 'what cannot be repaired is named');
 SELECT throws_ok($$CALL pattern_build('a', 'k', NULL)$$, '23514', NULL, 'nor built');
 SELECT lives_ok($$UPDATE a SET doc = doc WHERE _id = 20$$, 'an update that changes nothing is no new document');
 SELECT is((SELECT y1 FROM a_y WHERE _id = 22), NULL, 'a view shows what fits');
@@ -106,8 +106,8 @@ SELECT polymorphic_variant('e', 'one', schema => '{required: ["a"], properties: 
 INSERT INTO e (doc) VALUES ('{_id: 1, ev: {list: [{type: "one", n: 1, a: 5}, {type: "two", n: 2, b: "x"}]}}'), ('{_id: 2, ev: [{list: {type: "two", n: 3}}, {list: [{type: "one", n: 4, a: 6}]}]}'), ('{_id: 3}'), ('{_id: 4, ev: null}'), ('{_id: 5, ev: {list: []}}');
 SELECT results_eq('SELECT _id::int, item_path, a, doc ->> ''n'' FROM e_one ORDER BY 1', $$VALUES (1, 'ev.list.0', 5, '1'), (2, 'ev.1.list.0', 6, '4')$$, 'a view of sub-documents, and where they are');
 SELECT is((SELECT count(*) FROM e_common), 4::bigint, 'all of them');
-SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [{type: "two", n: 1}, {type: "one", n: 1, b: "x"}]}}')$$), E'23514 document is not valid for variant "one" of table public.e: Field "ev.list.1.a": rule "required", expected a value, found missing.\nField "ev.list.1.b": rule "closed", expected no field of other variants, found string.', 'paths lead into the array');
-SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [5]}}')$$), '23514 document does not match a variant of table public.e: Field "ev.list.0": rule "bsonType", expected object, found int.', 'an element that is no document');
+SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [{type: "two", n: 1}, {type: "one", n: 1, b: "x"}]}}')$$), E'23514 document is not valid for variant "one" of table "e": Field "ev.list.1.a": rule "required", expected a value, found missing.\nField "ev.list.1.b": rule "closed", expected no field of other variants, found string.', 'paths lead into the array');
+SELECT is(pg_temp.detail($$INSERT INTO e (doc) VALUES ('{ev: {list: [5]}}')$$), '23514 document does not match a variant of table "e": Field "ev.list.0": rule "bsonType", expected object, found int.', 'an element that is no document');
 SELECT throws_ok($$INSERT INTO e (doc) VALUES ('{ev: "x"}')$$, '23514', NULL, 'nor something else in its place');
 SELECT throws_ok($$SELECT polymorphic_variant('e', 'three', indexes => '{a}')$$, '0A000', NULL, 'no indexes of sub-documents');
 SELECT results_eq($$SELECT variant, documents FROM polymorphic_variants('e')$$, $$VALUES ('one', 2::bigint), ('two', 2)$$, 'and their number');
@@ -118,7 +118,7 @@ SELECT collection_create('alt'); SELECT polymorphic_enable('alt', by => 'k', com
 SELECT polymorphic_variant('alt', 'a', closed => true, schema => '{anyOf: [{required: ["x"]}, {properties: {y: {bsonType: "int"}}}], oneOf: [{}], dependencies: {x: ["z"], v: {required: ["u"]}}, not: {required: ["n"]}, items: [{required: ["i"]}], additionalItems: {required: ["j"]}}'),
        polymorphic_variant('alt', 'b', schema => '{$jsonSchema: {properties: {x: {}, y: {}, z: {}, v: {}, u: {}, n: {}, i: {}, j: {}, only_b: {bsonType: "int"}}}}');
 SELECT lives_ok($$INSERT INTO alt (doc) VALUES ('{k: "a", x: 1, y: 1, z: 1, v: 1, u: 1, i: 1, j: 1}')$$, 'closed: what the own schema names for some documents is its own');
-SELECT is(pg_temp.detail($$INSERT INTO alt (doc) VALUES ('{k: "a", x: 1, z: 1, only_b: 1}')$$), '23514 document is not valid for variant "a" of table public.alt: Field "only_b": rule "closed", expected no field of other variants, found int.', 'but not what $jsonSchema of another one names');
+SELECT is(pg_temp.detail($$INSERT INTO alt (doc) VALUES ('{k: "a", x: 1, z: 1, only_b: 1}')$$), '23514 document is not valid for variant "a" of table "alt": Field "only_b": rule "closed", expected no field of other variants, found int.', 'but not what $jsonSchema of another one names');
 SELECT is((SELECT array_agg(path ORDER BY path) FROM polymorphic_errors('alt', '{k: "a", n: 1, x: 1, z: 1}') WHERE rule = 'closed'), '{n}', 'nor what the own one forbids');
 SELECT is(pg_temp.columns('alt_b'), '_id bson_value, k text, c integer, x bson_value, y bson_value, z bson_value, v bson_value, u bson_value, n bson_value, i bson_value, j bson_value, only_b integer, doc bson', 'views have the columns of $jsonSchema');
 
@@ -152,7 +152,7 @@ SELECT hasnt_view('rarities', 'and its view');
 SELECT throws_ok($$SELECT pattern_alter('a', 'k', '{by: "z"}')$$, '22023', NULL, 'by stays');
 SELECT throws_ok($$SELECT pattern_alter('a', 'x', '{value: 1}')$$, '22023', NULL, 'value stays');
 SELECT throws_ok($$SELECT pattern_alter('a', 'x', '{closed: 1}')$$, '22023', NULL, 'closed is true or false');
-SELECT is(pg_temp.detail($$SELECT pattern_disable('a', 'seven')$$), '23514 table public.a has documents of variant "seven": Their keys: 3, 4, 6.', 'documents of a variant keep it');
+SELECT is(pg_temp.detail($$SELECT pattern_disable('a', 'seven')$$), '23514 table "a" has documents of variant "seven": Their keys: 3, 4, 6.', 'documents of a variant keep it');
 SELECT is(pattern_disable('a', 'seven', keep_data => true), 0::bigint, 'unless they are to stay');
 SELECT is((SELECT count(*) FROM pattern_check('a')), 3::bigint, 'and are told then');
 SELECT pattern_alter('a', 'k', '{unknown: "accept", common: null}');

@@ -59,7 +59,7 @@ SELECT is(pg_temp.shown('m'), E'{"c": 7, "s1": {"_id": 2, "c": 7, "again": true}
 -- Writes to the merged table: fields of sources are kept, others are the user's
 SELECT throws_ok($$DELETE FROM m WHERE doc -> 'c' = 7$$, '55000', NULL, 'a document that a source knows of cannot be deleted');
 SELECT outlier_enable('m', 'tags', threshold => 10);
-SELECT throws_ok($$DELETE FROM m_whole WHERE doc -> 'c' = 7$$, '55000', 'merged documents of table public.m cannot be deleted', 'nor through the view of whole documents');
+SELECT throws_ok($$DELETE FROM m_whole WHERE doc -> 'c' = 7$$, '55000', 'merged documents of table "m" cannot be deleted', 'nor through the view of whole documents');
 SELECT pattern_disable('m', 'tags');
 SELECT throws_ok('TRUNCATE m', '55000', NULL, 'nor all of them');
 SELECT throws_ok($$UPDATE m SET doc = bson_set(doc, 'c', 77) WHERE doc -> 'c' = 7$$, '55000', NULL, 'nor get another key');

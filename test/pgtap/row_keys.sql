@@ -20,7 +20,7 @@ SELECT is((SELECT string_agg(concat(key, revision, doc -> 'n'), ' ' ORDER BY key
 SELECT is(versioning_at('shelves', ROW(1, 'x')::place, 1) -> 'n', '1', 'one revision, by the value');
 SELECT is(versioning_at('shelves', ROW(ROW(1, 'x')::place), 1) -> 'n', '1', 'by a row of one');
 SELECT is(versioning_at('shelves', '(1,x)', 1) -> 'n', '1', 'by a literal');
-SELECT throws_ok($$SELECT versioning_at('shelves', ROW(1, 'x'), 1)$$, '42809', 'key has 2 values, but the primary key of table public.shelves has 1 columns', 'a row of no type is a row of columns');
+SELECT throws_ok($$SELECT versioning_at('shelves', ROW(1, 'x'), 1)$$, '42809', 'key has 2 values, but the primary key of table "shelves" has 1 columns', 'a row of no type is a row of columns');
 SELECT is(versioning_revert('shelves', ROW(2, 'x')::place, 1), 4::bigint, 'one that is gone comes back');
 SELECT is(versioning_redact('shelves', ROW(1, 'x')::place, 's'), 2::bigint, 'a value is taken out of all revisions');
 SELECT is_empty($$SELECT * FROM pattern_check('shelves')$$, 'and all is true');
@@ -37,7 +37,7 @@ INSERT INTO known VALUES (ROW(1, 'x'), '{a: 1}');
 INSERT INTO singles VALUES (ROW(1), '{a: 1}');
 SELECT is(versioning_at('known', ROW(1, 'x')::place, 1) ->> 'a' || (versioning_at('known', ROW(1, 'x')::known_place, 1) ->> 'a') || (SELECT doc ->> 'a' FROM known_history), '111', 'a domain over rows');
 SELECT is(versioning_at('singles', ROW(1)::single, 1) ->> 'a' || (versioning_at('singles', ROW(ROW(1)::single), 1) ->> 'a') || (SELECT doc ->> 'a' FROM singles_history), '111', 'a row with one column');
-SELECT throws_ok($$SELECT versioning_at('singles', ROW(1), 1)$$, '42809', 'key has type integer, but column "id" of table public.singles has type single', 'where the column is what the key is');
+SELECT throws_ok($$SELECT versioning_at('singles', ROW(1), 1)$$, '42809', 'key has type integer, but column "id" of table "singles" has type single', 'where the column is what the key is');
 
 -- the other patterns find their rows in the same way
 CREATE TABLE boxes (id place PRIMARY KEY, doc bson);

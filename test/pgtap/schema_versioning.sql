@@ -347,7 +347,7 @@ SELECT is((SELECT bool_and(doc ? 'b' = (id <> 500)) FROM m WHERE id <= 500), tru
 SELECT results_eq('SELECT state, key::int, message FROM schema_versioning_progress WHERE rel = ''m''::regclass', $$VALUES ('stopped', 500, 'five hundred')$$, 'which is named');
 SELECT is((SELECT count(*) FROM m WHERE doc ? 'a' AND NOT doc ? 'b' AND id > 500), 250::bigint, 'those behind it are as they were');
 SELECT throws_ok($$CALL schema_versioning_migrate('m', batch => NULL)$$, '22012', NULL, 'the error is the step''s');
-SELECT throws_like($$CALL schema_versioning_migrate('m', batch => NULL)$$, 'cannot migrate document 500 in table sv.m to version 2: five hundred', 'with the document''s key');
+SELECT throws_like($$CALL schema_versioning_migrate('m', batch => NULL)$$, 'cannot migrate document 500 in table "m" to version 2: five hundred', 'with the document''s key');
 UPDATE m SET doc = bson_set(doc, 'a', -500) WHERE id = 500;
 CALL schema_versioning_migrate('m', batch => 7);
 SELECT is((SELECT count(*) FROM m WHERE doc @@ '{schema_version: 2, b: {$exists: true}}'), 1000::bigint, 'and it goes on');
@@ -366,7 +366,7 @@ SELECT is((SELECT count(*) FROM m WHERE doc ? 'b'), 1000::bigint, 'with one snap
 CREATE FUNCTION m_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.doc := bson_set(NEW.doc, 'noted', true); RETURN NEW; END $$;
 CREATE TRIGGER a_note BEFORE UPDATE ON m FOR EACH ROW EXECUTE FUNCTION m_note();
 ALTER TABLE m ADD CHECK (NOT (id = 10 AND doc ? 'noted'));
-SELECT throws_ok($$CALL schema_versioning_migrate('m', target => 1, batch => NULL)$$, '23514', 'cannot migrate document 10 in table sv.m to version 1: new row for relation "m" violates check constraint "m_check"', 'a constraint that fails names the document');
+SELECT throws_ok($$CALL schema_versioning_migrate('m', target => 1, batch => NULL)$$, '23514', 'cannot migrate document 10 in table "m" to version 1: new row for relation "m" violates check constraint "m_check"', 'a constraint that fails names the document');
 ALTER TABLE m DROP CONSTRAINT m_check;
 CALL schema_versioning_migrate('m', target => 1);
 SELECT is((SELECT count(*) FROM m WHERE doc @@ '{noted: true, a: {$exists: true}}'), 1000::bigint, 'users'' own triggers are called');

@@ -24,7 +24,7 @@ DELETE FROM shared;
 SET ROLE dp_tenant;
 INSERT INTO shared (doc) VALUES ('{_id: 1, tenant: "dp_tenant", x: 1}');
 UPDATE shared SET doc = bson_set(doc, 'x', 2);
-SELECT throws_ok($$SELECT versioning_at('shared', 1, 1)$$, '22023', 'document 1 of table public.shared has no revision 1', 'a document that was there before is not shown');
+SELECT throws_ok($$SELECT versioning_at('shared', 1, 1)$$, '22023', 'document 1 of table "shared" has no revision 1', 'a document that was there before is not shown');
 SELECT throws_ok($$SELECT versioning_at('shared', 1, 3)$$, '22023', NULL, 'nor that it was deleted');
 SELECT is(versioning_at('shared', 1, 4) -> 'x', '1', 'one''s own is');
 SELECT is((SELECT string_agg(concat(revision, operation, who), ' ' ORDER BY revision) FROM versioning_revisions('shared', 1)), '4insertdp_tenant 5updatedp_tenant', 'its revisions');
@@ -33,7 +33,7 @@ SELECT is_empty(format('SELECT * FROM versioning_as_of(%L, %L)', 'shared', :'bef
 SELECT is((SELECT revision FROM versioning_as_of('shared', 'infinity')), 5::bigint, 'as of now');
 SELECT throws_ok($$SELECT * FROM versioning_diff('shared', 1, 2, 5)$$, '22023', NULL, 'differences');
 SELECT is((SELECT string_agg(revision || value::text, ' ' ORDER BY revision) FROM versioning_field_history('shared', 1, 'x')), '41 52', 'the history of a field');
-SELECT throws_ok($$SELECT versioning_revert('shared', 1, 1)$$, '22023', 'document 1 of table public.shared has no revision 1', 'it cannot be brought back');
+SELECT throws_ok($$SELECT versioning_revert('shared', 1, 1)$$, '22023', 'document 1 of table "shared" has no revision 1', 'it cannot be brought back');
 SELECT is(versioning_revert('shared', 1, 4), 6::bigint, 'one''s own can');
 RESET ROLE;
 SELECT is(versioning_at('shared', 1, 1) ->> 'x', 'first secret', 'for whom no row security holds all of it is there');
@@ -63,7 +63,7 @@ UPDATE notes SET doc = bson_set(bson_set(doc, 'revision', 7), 'y', 9);
 RESET docpatterns.maintain;
 SELECT pattern_repair('notes') \gset
 SELECT is((SELECT string_agg(revision::text, ' ' ORDER BY revision) FROM notes_history WHERE doc IS NULL), '1 2 3', 'after a repair there are some');
-SELECT throws_ok($$SELECT * FROM versioning_diff('notes', 1, 1, 4)$$, '22023', 'the document in revision 1 of document 1 of table public.notes is not known', 'they differ from others in nobody knows what');
+SELECT throws_ok($$SELECT * FROM versioning_diff('notes', 1, 1, 4)$$, '22023', 'the document in revision 1 of document 1 of table "notes" is not known', 'they differ from others in nobody knows what');
 SELECT is((SELECT string_agg(revision || value::text, ' ' ORDER BY revision) FROM versioning_field_history('notes', 1, 'x')), '41', 'and change no field');
 SELECT is(versioning_at('notes', 1, 1), NULL, 'they are null');
 
@@ -87,7 +87,7 @@ SELECT is((SELECT count(*) FROM versioning_as_of('kept', 'infinity')), 1::bigint
 RESET ROLE;
 DROP FUNCTION kept_as_of;
 DROP VIEW kept_history, kept_deleted;
-SELECT throws_ok($$SELECT * FROM versioning_as_of('kept', 'infinity')$$, '55000', 'the history of table public.kept is missing', 'a view was dropped');
+SELECT throws_ok($$SELECT * FROM versioning_as_of('kept', 'infinity')$$, '55000', 'the history of table "kept" is missing', 'a view was dropped');
 SELECT pattern_repair('kept') \gset
 SELECT is((SELECT count(*) FROM versioning_as_of('kept', 'infinity')), 1::bigint, 'and is made anew');
 

@@ -35,7 +35,7 @@ ok 'the error for others says what to do' grep -q 'pattern_repair' <(ask dp_part
 is "$(ask dp_parts_1 "SELECT pattern_repair('stored.books', accept_loss => true) > 0; INSERT INTO stored.books (doc) VALUES ('{_id: 21, b: [1, 2, 3, 4]}'); SELECT outlier_push('stored.books', 21, 5); SELECT outlier_count('stored.books', 21); SELECT * FROM pattern_check('stored.books')")" $'t\n1\n5' 'pattern_repair starts with no extras, and all is well'
 ok 'a tree with lists of children misses what these have ceased to list' grep -q 'pattern_repair' <(ask dp_parts_1 "UPDATE stored.forms SET doc = bson_set(doc, 'up', 20) WHERE _id = 3")
 is "$(ask dp_parts_1 "SELECT pattern_repair('stored.forms'); UPDATE stored.forms SET doc = bson_set(doc, 'up', 20) WHERE _id = 3; SELECT doc -> 'anc' FROM stored.forms WHERE _id = 11; SELECT v FROM pattern_check('stored.forms') v")" $'0\n[2, 6, 20, 3]' 'and follows moves when it is repaired'
-is "$(ask dp_parts_1 "UPDATE stored.policies SET doc = bson_set(doc, 'x', 1)" | grep -c 'of table stored.policies is missing')" 1 'a history that is missing is told'
+is "$(ask dp_parts_1 "UPDATE stored.policies SET doc = bson_set(doc, 'x', 1)" | grep -c 'of table "policies" is missing')" 1 'a history that is missing is told'
 is "$(ask dp_parts_1 "SELECT pattern_repair('stored.policies', accept_loss => true) >= 0; SELECT v FROM pattern_check('stored.policies') v; UPDATE stored.policies SET doc = bson_set(doc, 'x', 1) WHERE _id = 1; SELECT count(*) FROM stored.policies_history WHERE key = 1")" $'t\n2' 'and begins anew when it is repaired'
 is "$(ask dp_parts_1 "SELECT pattern_repair('stored.films', 'releases'); SELECT v FROM pattern_check('stored.films') v; SELECT doc ->> 'release_US' FROM stored.films_wide WHERE _id = 5")" $'0\n5' 'attributes get their view back'
 is "$(ask dp_parts_1 "SELECT pattern_disable('stored.films', 'releases'), pattern_disable('stored.films', 'specs'); SELECT doc FROM stored.films WHERE _id = 5")" '20|20
@@ -44,9 +44,9 @@ is "$(ask dp_parts_1 "UPDATE stored.sold SET doc = bson_set(doc, 'u', 1); SELECT
 
 fresh dp_parts_1
 pg_dump -t stored.goods dp_parts 2>/dev/null | restore dp_parts_1 >"$DP_WORK/errors"
-is "$(cat "$DP_WORK/errors"; ask dp_parts_1 'SELECT found FROM pattern_check() v')" 'the tree of the attached documents in table stored.goods does not exist' 'documents without their tree miss it'
+is "$(cat "$DP_WORK/errors"; ask dp_parts_1 'SELECT found FROM pattern_check() v')" 'the tree of the attached documents in table "goods" does not exist' 'documents without their tree miss it'
 is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'n', 1) WHERE _id = 1; SELECT doc FROM stored.goods WHERE _id = 1")" '{"_id": 1, "cat": 1, "cats": [1], "depth": 1, "n": 1}' 'what does not need the tree can be written'
-is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'cat', 2) WHERE _id = 1" | head -1)" 'ERROR:  the tree of the attached documents in table stored.goods does not exist' 'what needs it cannot'
+is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'cat', 2) WHERE _id = 1" | head -1)" 'ERROR:  the tree of the attached documents in table "goods" does not exist' 'what needs it cannot'
 pg_dump -t stored.readings dp_parts 2>/dev/null | psql -Xq dp_parts_1 >/dev/null 2>&1
 is "$(ask dp_parts_1 'SELECT count(*) FROM stored.readings' | head -1)" 'ERROR:  a table that belongs to stored.readings is missing' 'measurements without what lies beneath them are told apart from none'
 
@@ -84,17 +84,17 @@ psql -Xq -U postgres -d postgres -c "DROP DATABASE dp_parts_2 WITH (FORCE)" -c "
 pg_dump --schema-only dp_parts | psql -Xq dp_parts_2 >/dev/null 2>&1
 pg_dump --data-only dp_parts 2>/dev/null | psql -Xq dp_parts_2 2>"$DP_WORK/errors" >/dev/null
 is "$(grep 'ERROR\|WARNING' "$DP_WORK/errors" | grep -v 'directly because a pattern maintains it\|belongs to a key-value space and cannot be written to directly\|must be owner of extension' | sed 's/"[a-z_]*_idx"/index/' | sort)" "$(sort <<'TEXT'
-ERROR:  a document in collection stored.lendings refers to a document that does not exist
-ERROR:  a document in table public.doctors refers to a document that does not exist
-ERROR:  a document in table public.patients refers to a document that does not exist
-ERROR:  a document in table stored.fans refers to a document that does not exist
-ERROR:  a document in table stored.mixed refers to a document that does not exist
-ERROR:  a document in table stored.mixed refers to a document that does not exist
+ERROR:  a document in collection "lendings" refers to a document that does not exist
+ERROR:  a document in table "doctors" refers to a document that does not exist
+ERROR:  a document in table "fans" refers to a document that does not exist
+ERROR:  a document in table "mixed" refers to a document that does not exist
+ERROR:  a document in table "mixed" refers to a document that does not exist
+ERROR:  a document in table "patients" refers to a document that does not exist
 ERROR:  duplicate key value violates unique constraint index
-ERROR:  field "mixed" of table stored.mixed_once shows rows of table stored.mixed, which has none for the document
-ERROR:  field "n" of table derived.movies is computed from table derived.screenings, which has no rows for the document
-ERROR:  field "total" of table derived.made is computed from table derived.screenings, which has no rows for the document
-ERROR:  new elements of "reviews" in table derived.products cannot become rows of table derived.reviews
+ERROR:  field "mixed" of table "mixed_once" shows rows of table "mixed", which has none for the document
+ERROR:  field "n" of table "movies" is computed from table "screenings", which has no rows for the document
+ERROR:  field "total" of table "made" is computed from table "screenings", which has no rows for the document
+ERROR:  new elements of "reviews" in table "products" cannot become rows of table "reviews"
 TEXT
 )" 'structure, then data with maintenance: what is refused'
 ask dp_parts_2 "DO \$\$ DECLARE d record; BEGIN FOR d IN SELECT rel, name FROM pattern_list() LOOP BEGIN PERFORM pattern_repair(d.rel, d.name); EXCEPTION WHEN OTHERS THEN RAISE WARNING '%: %', d.name, SQLERRM; END; END LOOP; END \$\$" >"$DP_WORK/repaired" 2>&1
@@ -103,7 +103,7 @@ is "$(cat "$DP_WORK/repaired"; ask dp_parts_2 "SELECT DISTINCT pattern, what FRO
 everything_made dp_parts >"$DP_WORK/made"
 psql -Xq -U postgres -d dp_parts -c "DELETE FROM pg_depend d USING pg_trigger t WHERE d.classid = 'pg_trigger'::regclass AND t.oid = d.objid AND t.tgname LIKE 'zz_docpatterns_%' AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> t.tgrelid"
 is "$(everything_made dp_parts | diff - "$DP_WORK/made" | grep -c '^>')|$(ask dp_parts 'SELECT pattern_relink() > 100')|$(everything_made dp_parts | diff - "$DP_WORK/made" | head -3)" "$(ask dp_parts "SELECT count(*) FROM pg_depend d JOIN pg_trigger t ON t.oid = d.objid WHERE d.classid = 'pg_trigger'::regclass AND t.tgname LIKE 'zz_docpatterns_%' AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> t.tgrelid")|t|" 'dependencies that are lost are recorded again'
-is "$(psql -XqAt -U postgres -d dp_parts -c 'SET ROLE pg_read_all_data' -c "SELECT pattern_relink('movies')" 2>&1)" 'ERROR:  must be owner of table public.movies' 'by the owner'
+is "$(psql -XqAt -U postgres -d dp_parts -c 'SET ROLE pg_read_all_data' -c "SELECT pattern_relink('movies')" 2>&1)" 'ERROR:  must be owner of table "movies"' 'by the owner'
 is "$(ask dp_parts_2 'DROP TABLE game.keys' | head -1)" 'ERROR:  cannot drop table game.keys because other objects depend on it' 'boards need their space'
 is "$(psql -XqAt -U postgres -d dp_parts_2 -c 'DROP EXTENSION docpatterns' 2>&1 | head -1)" 'ERROR:  cannot drop extension docpatterns because other objects depend on it' 'the extension stays where its patterns are'
 is "$(psql -XqAt -U postgres -d dp_parts -c "DROP EXTENSION docpatterns CASCADE; SELECT count(*) >= 5 FROM game.keys; SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'zz_docpatterns%'" 2>&1)" $'t\n0' 'without it keys are still there, and no trigger is left'

@@ -35,11 +35,11 @@ is "$(as dp_writer "INSERT INTO s.users (doc) VALUES ('{_id: 1, o: [{_id: 1}]}')
 is "$(root 'SELECT * FROM s.books_x_extras' | wc -l)" 1 'what was deleted is gone'
 is "$(clean)" '' 'all is true'
 is "$(root "BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER TABLE s.books OWNER TO dp_writer" | head -1)" \
-  'ERROR:  0A000: cannot change the owner of table s.books in a transaction that is not READ COMMITTED' 'a new owner needs the latest snapshot'
+  'ERROR:  0A000: cannot change the owner of table "books" in a transaction that is not READ COMMITTED' 'a new owner needs the latest snapshot'
 is "$(as dp_writer 'SELECT count(*) FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'nobody reads the extras themselves'
 is "$(as dp_writer 'DELETE FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'or writes to them'
-is "$(as dp_owner 'DELETE FROM s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table s.books_x_extras directly because a pattern maintains it' 'the owner neither'
-is "$(root 'TRUNCATE s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table s.books_x_extras directly because a pattern maintains it' 'nor a superuser'
+is "$(as dp_owner 'DELETE FROM s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table "books_x_extras" directly because a pattern maintains it' 'the owner neither'
+is "$(root 'TRUNCATE s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table "books_x_extras" directly because a pattern maintains it' 'nor a superuser'
 
 # docpatterns.maintain ------------------------------------------------------------------------------------------------------
 
@@ -86,8 +86,8 @@ is "$(as dp_partial "SELECT outlier_push('s.books', 1, 5)" | head -1)" 'ERROR:  
 is "$(as dp_partial "SELECT outlier_pull('s.books', 1, 4)" | head -1)" 'ERROR:  42501: permission denied for table books' 'or pulled'
 as dp_owner "ALTER TABLE s.books ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON s.books TO dp_writer USING (_id <> 1)" >/dev/null
 is "$(as dp_writer "SELECT _id FROM s.books_whole; SELECT pattern_whole('{_id: 1, has_extras: true}', 's.books', 1); SELECT count(*) FROM outlier_find('s.books', 4);
-  SELECT outlier_count('s.books', 1)" | head -4)" $'5\n{"_id": 1, "has_extras": true}\n1\nERROR:  P0002: table s.books has no document with the key 1' 'rows that a policy hides are hidden with their extras'
-is "$(as dp_writer "SELECT outlier_push('s.books', 1, 5)" | head -1)" 'ERROR:  P0002: table s.books has no document with the key 1' 'and take no pushes'
+  SELECT outlier_count('s.books', 1)" | head -4)" $'5\n{"_id": 1, "has_extras": true}\n1\nERROR:  P0002: table "books" has no document with the key 1' 'rows that a policy hides are hidden with their extras'
+is "$(as dp_writer "SELECT outlier_push('s.books', 1, 5)" | head -1)" 'ERROR:  P0002: table "books" has no document with the key 1' 'and take no pushes'
 as dp_owner "DROP POLICY p ON s.books; ALTER TABLE s.books DISABLE ROW LEVEL SECURITY" >/dev/null
 
 # Pairs are no secret: a table that claims to be somebody's store gets nothing ---------------------------------------------

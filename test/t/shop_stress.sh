@@ -144,7 +144,7 @@ is "$(stress_count 40P01 alone)" 0 'no transaction of one statement waited for o
 is "$(ask 'SELECT * FROM bad LIMIT 3')" '' 'the patterns were true at any moment'
 ask "SELECT reference_refresh('orders'), computed_refresh('customers')" >/dev/null
 is "$(shop_wrong | psql -XqAt 2>&1)" '' 'and are true afterwards, as plain SQL says'
-is "$(stress_others 'ERROR:  23505: \(duplicate key value violates unique constraint "products_pkey"\|table public.\(billing\|customers\) has more than one document\)\|ERROR:  23503: .*table public.\(catalog\|products\)\|ERROR:  23514: document is not valid for variant\|ERROR:  23514: .*node.* of table public.categories\|ERROR:  22023: \(document [0-9]* of table public.products has no revision\|there is no document in revision\)\|ERROR:  P0002: table public.products has no document')" '' \
+is "$(stress_others 'ERROR:  23505: \(duplicate key value violates unique constraint "products_pkey"\|table "\(billing\|customers\)" has more than one document\)\|ERROR:  23503: .*table "\(catalog\|products\)"\|ERROR:  23514: document is not valid for variant\|ERROR:  23514: .*node.* of table "categories"\|ERROR:  22023: \(document [0-9]* of table "products" has no revision\|there is no document in revision\)\|ERROR:  P0002: table "products" has no document')" '' \
   'errors are serialization failures, deadlocks, and refusals that are meant'
 ok 'much was written' [ "$(ask 'SELECT count(*) > 20 FROM done')" = t ]
 

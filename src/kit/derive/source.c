@@ -87,7 +87,7 @@ dp_source_require_key(const DpSource *source)
 {
 	if (source->nkeys == 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no primary key", dp_relation_name(source->relid)),
+						errmsg("table \"%s\" has no primary key", dp_relation_name(source->relid)),
 						errdetail("Accumulators that depend on the order of rows need it.")));
 }
 
@@ -206,9 +206,9 @@ dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath
 
 		initStringInfo(&text);
 		dp_path_to_text(&text, path);
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("%s has no column \"%s\"", dp_relation_name(source->relid), text.data)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("\"%s\" has no column \"%s\"", dp_relation_name(source->relid),
+							   text.data)));
 	}
 	return type;
 }

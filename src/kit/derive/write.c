@@ -162,13 +162,14 @@ cycle_raise(DpDeriveBatch *batch)
 				if (rows.len > 0)
 					appendStringInfoString(&rows, ", ");
 				dp_value_to_text(&rows, &g->key, DP_TEXT_RELAXED, -1);
-				appendStringInfo(&rows, " of table %s", dp_relation_name(g->derivation->target));
+				appendStringInfo(&rows, " of table \"%s\"",
+								 dp_relation_name(g->derivation->target));
 			}
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(
-					 "documents that the %s pattern \"%s\" of table %s derives depend on each other in a cycle",
+					 "documents that the %s pattern \"%s\" of table \"%s\" derives depend on each other in a cycle",
 					 group->derivation->decl->pattern, group->derivation->decl->name,
 					 dp_relation_name(group->derivation->target)),
 				 errdetail("The cycle contains %s.", rows.data),

@@ -91,6 +91,6 @@ void
 dp_row_missing(DpDecl *decl, const DpKey *key)
 {
 	ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
-					errmsg("table %s has no document with the key %s",
+					errmsg("table \"%s\" has no document with the key %s",
 						   dp_relation_name(decl->target), dp_key_to_text(decl, key))));
 }

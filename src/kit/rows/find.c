@@ -153,8 +153,9 @@ dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemP
 	dp_write_scan_end(w);
 	w->range_leaf = leaf_of(w, relid);
 	if (w->range_leaf->rel->rd_tableam->scan_set_tidrange == NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("table %s cannot be scanned in parts", dp_relation_name(relid))));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be scanned in parts", dp_relation_name(relid))));
 	old = MemoryContextSwitchTo(w->context);
 	w->range_snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot()
 																	 : GetLatestSnapshot());
@@ -513,9 +514,9 @@ dp_writer_key(DpWriter *w, DpKey *key)
 	if (!rel->rd_indexvalid)
 		list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(rel)))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table \"%s\" has no primary key",
+							   dp_relation_name(RelationGetRelid(rel)))));
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	key->n = IndexRelationGetNumberOfKeyAttributes(index);
 	for (i = 0; i < key->n; i++)

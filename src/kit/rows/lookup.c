@@ -183,7 +183,7 @@ dp_table_leaves(Relation rel, LOCKMODE lockmode)
 		else if (kind != RELKIND_PARTITIONED_TABLE)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("partition %s is not a table", dp_relation_name(lfirst_oid(lc)))));
+					 errmsg("partition \"%s\" is not a table", dp_relation_name(lfirst_oid(lc)))));
 	}
 	return leaves;
 }

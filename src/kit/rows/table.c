@@ -38,7 +38,7 @@ dp_table_open(DpTable *t, Oid relid, LOCKMODE lock)
 	t->rel = table_open(relid, lock);
 	if (t->rel->rd_rel->relkind != RELKIND_RELATION)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("%s is not a table", dp_relation_name(relid))));
+						errmsg("\"%s\" is not a table", dp_relation_name(relid))));
 	t->indexes = dp_table_indexes(t->rel);
 }
 
@@ -95,7 +95,8 @@ dp_table_key(DpTable *t)
 	if (!OidIsValid(t->indexes->key->index))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(t->rel))),
+				 errmsg("table \"%s\" has no primary key",
+						dp_relation_name(RelationGetRelid(t->rel))),
 				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 	old = MemoryContextSwitchTo(t->context);
 	t->key = index_open(t->indexes->key->index, AccessShareLock);
@@ -318,7 +319,7 @@ require_key(DpTable *t, int n)
 	if (unlikely(t->indexes->key->nkeys < n))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s does not have its primary key",
+				 errmsg("table \"%s\" does not have its primary key",
 						dp_relation_name(RelationGetRelid(t->rel))),
 				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 }

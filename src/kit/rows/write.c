@@ -87,7 +87,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	if (w->rel->rd_rel->relkind != RELKIND_RELATION &&
 		w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("%s is not a table", dp_relation_name(relid))));
+						errmsg("\"%s\" is not a table", dp_relation_name(relid))));
 
 	rte = makeNode(RangeTblEntry);
 	rte->rtekind = RTE_RELATION;
@@ -709,7 +709,7 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 						 parameters.data);
 		SPI_connect();
 		if (SPI_execute_with_args(sql.data, n, types, given, NULL, false, 0) != SPI_OK_INSERT)
-			elog(ERROR, "could not insert into %s", dp_relation_name(RelationGetRelid(w->rel)));
+			elog(ERROR, "could not insert into \"%s\"", dp_relation_name(RelationGetRelid(w->rel)));
 		if (SPI_processed == 0)
 			write_suppressed(w);
 		SPI_finish();
@@ -841,7 +841,7 @@ dp_write_leaf(DpWriter *w, Relation rel)
 			leaf->doc = get_attnum(RelationGetRelid(rel), w->column);
 		if (leaf->doc == InvalidAttrNumber)
 			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-							errmsg("table %s has no column \"%s\"",
+							errmsg("table \"%s\" has no column \"%s\"",
 								   dp_relation_name(RelationGetRelid(rel)), w->column)));
 	}
 	leaf->info = makeNode(ResultRelInfo);
@@ -951,7 +951,7 @@ static void
 write_suppressed(DpWriter *w)
 {
 	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-					errmsg("BEFORE trigger on %s suppressed a write required by a pattern",
+					errmsg("BEFORE trigger on \"%s\" suppressed a write required by a pattern",
 						   dp_relation_name(RelationGetRelid(w->rel))),
 					errdetail("Without the write, the pattern's data would be inconsistent.")));
 }

@@ -87,7 +87,7 @@ require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_ident
 
 	if (att == NULL || att->atttypid != type || (is_identity && att->attidentity == '\0'))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("side table %s of pattern \"%s\" must have %s \"%s\" of type %s",
+						errmsg("side table \"%s\" of pattern \"%s\" must have %s \"%s\" of type %s",
 							   dp_relation_name(side), decl->name,
 							   is_identity ? "an identity column" : "a column", name,
 							   format_type_be(type)),
@@ -116,7 +116,7 @@ require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n)
 		if (IndexRelationGetNumberOfKeyAttributes(index) != n ||
 			memcmp(index->rd_index->indkey.values, numbers, sizeof(AttrNumber) * n) != 0)
 			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							errmsg("side table %s of pattern \"%s\" must have the primary key (%s)",
+							errmsg("side table \"%s\" of pattern \"%s\" must have the primary key (%s)",
 								   dp_relation_name(side), decl->name, names.data),
 							errhint("Restore the primary key with ALTER TABLE.")));
 		index_close(index, AccessShareLock);
@@ -130,7 +130,7 @@ dp_side_is_missing(DpDecl *decl)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
+		 errmsg("a side table of pattern \"%s\" of table \"%s\" is missing", decl->name,
 				dp_relation_name(decl->target)),
 		 errhint(
 			 "Restore the table, or create an empty one with pattern_repair(). If data are lost, it needs accept_loss => true.")));

@@ -374,7 +374,7 @@ dp_write_refused(DpDecl *decl, Oid relid)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-			 errmsg("BEFORE trigger on %s suppressed a write required by the %s pattern \"%s\"",
+			 errmsg("BEFORE trigger on \"%s\" suppressed a write required by the %s pattern \"%s\"",
 					dp_relation_name(relid), decl->pattern, decl->name),
 			 errdetail("Without the write, the pattern's data would be inconsistent.")));
 }

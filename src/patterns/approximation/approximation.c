@@ -141,10 +141,11 @@ read_threshold(DpApproximation *a, const char *text)
 static void
 bad_option(DpDecl *decl, const char *option)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the approximation pattern \"%s\" on table %s is not valid",
-					option, decl->name, dp_relation_name(decl->target))));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		 errmsg("option \"%s\" of the approximation pattern \"%s\" on table \"%s\" is not valid",
+				option, decl->name, dp_relation_name(decl->target))));
 }
 
 /*
@@ -261,8 +262,9 @@ dp_approximation_field(const DpApproximation *a, struct varlena *doc, DpValue *v
 	if (!dp_type_is_number(value->type))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("field \"%s\" in table %s must be a number, not of type %s", a->field_text,
-						dp_relation_name(a->decl->target), dp_type_name(value->type)),
+				 errmsg("field \"%s\" in table \"%s\" must be a number, not of type %s",
+						a->field_text, dp_relation_name(a->decl->target),
+						dp_type_name(value->type)),
 				 errdetail("Approximation pattern \"%s\" requires a number, null or no such field.",
 						   a->decl->name)));
 	return true;

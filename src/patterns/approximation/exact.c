@@ -347,7 +347,7 @@ fold(DpApproximation *a, const DpKey *key, bool wait)
 		return false;
 	context.callback = fold_context;
 	context.arg =
-		psprintf("%s of table %s", dp_key_to_text(decl, key), dp_relation_name(decl->target));
+		psprintf("%s of table \"%s\"", dp_key_to_text(decl, key), dp_relation_name(decl->target));
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 	if (!dp_approximation_write(a, key, &sum.value, true))

@@ -154,7 +154,7 @@ shards_amount(Shards *s)
 			return amount;
 	}
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-					errmsg("a shard in table %s is not a number",
+					errmsg("a shard in table \"%s\" is not a number",
 						   dp_relation_name(RelationGetRelid(s->table.rel)))));
 }
 

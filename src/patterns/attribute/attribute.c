@@ -89,7 +89,7 @@ attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("a document of table %s has an attribute twice",
+			 errmsg("a document of table \"%s\" has an attribute twice",
 					dp_relation_name(a->decl->target)),
 			 errdetail("The document with the key %s has %s twice in \"%s\".",
 					   dp_key_to_text(a->decl, key), text, dp_decl_text(a->decl, "into_field"))));

@@ -137,7 +137,7 @@ plan_modify(PlannerInfo *root, ModifyTable *plan, Index rtindex, int subplan)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("ON CONFLICT is not supported for %s", dp_relation_name(rte->relid)),
+			 errmsg("ON CONFLICT is not supported for \"%s\"", dp_relation_name(rte->relid)),
 			 errdetail("It is a relation of buckets, which has no unique index."),
 			 errhint(
 				 "Give bucket_create() a granularity and same_slot: 'keep' ignores a second measurement of a slot, 'replace' and 'add' update the first.")));
@@ -369,7 +369,7 @@ row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot lock single measurements of %s", dp_relation_name(rte->relid)),
+			 errmsg("cannot lock single measurements of \"%s\"", dp_relation_name(rte->relid)),
 			 errhint(
 				 "Update them in one statement, or take a lock with pg_advisory_xact_lock() or on a row of another table first.")));
 	return ROW_MARK_COPY;

@@ -114,7 +114,7 @@ static void
 bucket_columns_altered(Oid relid)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("cannot change the columns of %s, which are those of its buckets",
+					errmsg("cannot change the columns of \"%s\", which are those of its buckets",
 						   dp_relation_name(relid)),
 					errhint("Add one with bucket_add_column().")));
 }
@@ -179,7 +179,7 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 			if (missing_ok)
 				return NULL;
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("%s is not a relation of buckets", dp_relation_name(relid)),
+							errmsg("\"%s\" is not a relation of buckets", dp_relation_name(relid)),
 							errhint("Create one with bucket_create().")));
 		}
 
@@ -757,6 +757,6 @@ mismatch(DpBucketRel *rel, Oid side)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("columns of %s do not match its buckets", dp_bucket_rel_name(rel)),
-					errdetail("%s was altered directly.", dp_relation_name(side)),
+					errdetail("\"%s\" was altered directly.", dp_relation_name(side)),
 					errhint("Add columns with bucket_add_column().")));
 }

@@ -69,7 +69,7 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changes after position " INT64_FORMAT " have been purged", after),
 				 errdetail(
-					 "The change feed \"%s\" of table %s is complete from position " INT64_FORMAT
+					 "The change feed \"%s\" of table \"%s\" is complete from position " INT64_FORMAT
 					 " on.",
 					 f->decl->name, dp_relation_name(f->decl->target), purged),
 				 errhint("Read the whole table again, then continue from that position.")));
@@ -327,7 +327,7 @@ feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
 		if (check_enable_rls(target, InvalidOid, true) == RLS_ENABLED)
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("row-level security prevents reading the change feed of table %s",
+					 errmsg("row-level security prevents reading the change feed of table \"%s\"",
 							dp_relation_name(target))));
 	}
 	return dp_change_feed(decl);

@@ -114,7 +114,7 @@ computed_argument(FunctionCallInfo fcinfo)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the computed pattern \"%s\" of table %s has no source", d->decl->name,
+			 errmsg("the computed pattern \"%s\" of table \"%s\" has no source", d->decl->name,
 					dp_relation_name(rel)),
 			 errdetail(
 				 "The source table or its triggers were dropped, or the mode is \"on_read\".")));

@@ -414,9 +414,9 @@ computed_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(
-				 "field \"%s\" of table %s is computed from table %s, which has no rows for the document",
+				 "field \"%s\" of table \"%s\" is computed from table \"%s\", which has no rows for the document",
 				 claim, dp_relation_name(d->target), dp_relation_name(d->source)),
-			 errhint("Insert the rows into table %s first, or leave the field out.",
+			 errhint("Insert the rows into table \"%s\" first, or leave the field out.",
 					 dp_relation_name(d->source))));
 }
 

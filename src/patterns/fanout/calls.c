@@ -53,7 +53,7 @@ fanout_argument(Oid rel, text *name)
 
 	if (!OidIsValid(f->derivation->target) || f->followers == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the %s of the fan-out \"%s\" of table %s are missing",
+						errmsg("the %s of the fan-out \"%s\" of table \"%s\" are missing",
 							   f->followers == NULL ? "followers" : "walls",
 							   f->derivation->decl->name, dp_relation_name(rel)),
 						errdetail("The table or its triggers were dropped.")));

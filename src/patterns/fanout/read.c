@@ -90,7 +90,7 @@ followers(DpFanout *f)
 {
 	if (f->followers == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the followers of the fan-out \"%s\" of table %s are missing",
+						errmsg("the followers of the fan-out \"%s\" of table \"%s\" are missing",
 							   f->derivation->decl->name, dp_relation_name(f->derivation->source)),
 						errhint("Call pattern_disable() to end the fan-out.")));
 	return f->followers;

@@ -220,7 +220,7 @@ check_kept(DpKvCall *call, const KeyRow *row)
 			 "cannot write to key \"%.*s\" of space \"%s\" directly because a pattern maintains it",
 			 pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100), VARDATA_ANY(key),
 			 call->space->name),
-		 errhint("Write to table %s.", dp_relation_name(row->kept))));
+		 errhint("Write to table \"%s\".", dp_relation_name(row->kept))));
 }
 
 /* Deletes all rows of a key in a table. */
@@ -810,10 +810,11 @@ dp_kv_trigger(PG_FUNCTION_ARGS)
 
 	if (!IsLogicalWorker() &&
 		(dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s belongs to a key-value space and cannot be written to directly",
-						dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
-				 errhint("Use the commands: kv_hset, kv_sadd, kv_zadd, kv_del and so on.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" belongs to a key-value space and cannot be written to directly",
+					dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
+			 errhint("Use the commands: kv_hset, kv_sadd, kv_zadd, kv_del and so on.")));
 	return PointerGetDatum(NULL);
 }

@@ -107,7 +107,7 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNDEFINED_SCHEMA),
-			 errmsg("the key-value space \"%s\" of leaderboard \"%s\" on table %s is missing",
+			 errmsg("the key-value space \"%s\" of leaderboard \"%s\" on table \"%s\" is missing",
 					text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
 			 errhint(
 				 "If the table was restored alone, restore the space too, or call pattern_disable() to end the leaderboard.")));
@@ -174,8 +174,9 @@ row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("another document in table %s has the same member in leaderboard \"%s\"",
-						dp_relation_name(decl->target), text_to_cstring(b->key))));
+				 errmsg(
+					 "another document in table \"%s\" has the same member in leaderboard \"%s\"",
+					 dp_relation_name(decl->target), text_to_cstring(b->key))));
 	}
 	dp_kv_end(&call);
 }

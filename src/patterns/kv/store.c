@@ -299,7 +299,7 @@ dp_kv_column(DpKvRel *r, int column)
 		column >= KV_KEYS_EXPIRES)
 		return (Datum) 0;
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-					errmsg("a column of table %s is null",
+					errmsg("a column of table \"%s\" is null",
 						   dp_relation_name(RelationGetRelid(r->table.rel)))));
 }
 
@@ -597,6 +597,6 @@ check_rights(Oid relid, AclMode rights)
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("key-value commands do not work on tables with row-level security"),
-						errdetail("Table %s has policies that apply to the current user.",
+						errdetail("Table \"%s\" has policies that apply to the current user.",
 								  dp_relation_name(relid))));
 }

@@ -378,13 +378,14 @@ dp_outlier_rows(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (rsinfo->setDesc->natts != decl->nkeys)
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("the primary key of table %s has %d columns",
+						errmsg("the primary key of table \"%s\" has %d columns",
 							   dp_relation_name(decl->target), decl->nkeys)));
 	for (int i = 0; i < decl->nkeys; i++)
 		if (TupleDescAttr(rsinfo->setDesc, i)->atttypid != decl->keys[i].type)
-			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-							errmsg("column \"%s\" of the primary key of table %s has another type",
-								   decl->keys[i].name, dp_relation_name(decl->target))));
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of the primary key of table \"%s\" has another type",
+							decl->keys[i].name, dp_relation_name(decl->target))));
 	SPI_connect();
 	dp_iter_init_value(&iter, &wanted);
 	while (dp_iter_next_value(&iter, &value))

@@ -147,7 +147,7 @@ links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("an element of \"%s\" is not a document", dp_decl_text(o->decl, "field")),
 				 errdetail(
-					 "Key %s has an element of type %s, and extras are stored in collection %s.",
+					 "Key %s has an element of type %s, and extras are stored in collection \"%s\".",
 					 dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
 					 dp_relation_name(o->side))));
 		if (dp_path_find(values[i].data, values[i].len, path, &own) &&
@@ -156,7 +156,7 @@ links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 					(errcode(ERRCODE_CHECK_VIOLATION),
 					 errmsg("elements of \"%s\" must not have a field \"%s\"",
 							dp_decl_text(o->decl, "field"), o->link),
-					 errdetail("In collection %s this field contains the document's key, %s.",
+					 errdetail("In collection \"%s\" this field contains the document's key, %s.",
 							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
 		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
 		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, o->side,
@@ -343,7 +343,7 @@ links_find(DpOutlier *o)
 	table_close(rel, NoLock);
 	if (o->side_column == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("table %s has no column of type bson", dp_relation_name(side))));
+						errmsg("table \"%s\" has no column of type bson", dp_relation_name(side))));
 	return side;
 }
 

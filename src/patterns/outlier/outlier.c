@@ -179,7 +179,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(
-				 "the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
+				 "the outlier pattern \"%s\" on table \"%s\" does not keep its extras in a collection",
 				 decl->name, dp_relation_name(decl->target))));
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
@@ -225,10 +225,11 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("a document in collection %s refers to a document that does not exist",
-							dp_relation_name(relid)),
+					 errmsg(
+						 "a document in collection \"%s\" refers to a document that does not exist",
+						 dp_relation_name(relid)),
 					 errdetail(
-						 "Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
+						 "Its field \"%s\" is the key of the outlier pattern \"%s\" on table \"%s\".",
 						 o->link, decl->name, dp_relation_name(decl->target))));
 			continue;
 		}
@@ -238,7 +239,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
-					 errmsg("a document in table %s already has an element with this _id",
+					 errmsg("a document in table \"%s\" already has an element with this _id",
 							dp_relation_name(decl->target)),
 					 errdetail("Key %s has it in field \"%s\".", dp_key_to_text(o->decl, &key),
 							   dp_decl_text(o->decl, "field"))));

@@ -365,7 +365,7 @@ prepare_function(DpPayload *p, DpExtract *x)
 										  ObjectIdGetDatum(function),
 										  CStringGetTextDatum("EXECUTE"))))
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("the owner of table %s lacks EXECUTE on function %s",
+						errmsg("the owner of table \"%s\" lacks EXECUTE on function %s",
 							   dp_relation_name(p->decl->target), x->expression)));
 	dp_user_function_init(&x->function, function, CurrentMemoryContext);
 }
@@ -510,9 +510,10 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 		ereport(
 			ERROR,
 			(errcode(error->sqlerrcode),
-			 errmsg("cannot extract field \"%s\" from payload \"%s\" of document %s in table %s",
-					at->name, p->field_text, dp_key_to_text(p->decl, key),
-					dp_relation_name(p->decl->target)),
+			 errmsg(
+				 "cannot extract field \"%s\" from payload \"%s\" of document %s in table \"%s\"",
+				 at->name, p->field_text, dp_key_to_text(p->decl, key),
+				 dp_relation_name(p->decl->target)),
 			 errdetail_internal("%s", short_reason(error))));
 	}
 	PG_END_TRY();

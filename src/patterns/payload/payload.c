@@ -164,9 +164,9 @@ refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 			continue;
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("field \"%s\" of table %s is extracted from \"%s\"", p->extracts[i].name,
-						dp_relation_name(p->decl->target), p->field_text),
-				 errhint("Write \"%s\" of table %s.", p->field_text,
+				 errmsg("field \"%s\" of table \"%s\" is extracted from \"%s\"",
+						p->extracts[i].name, dp_relation_name(p->decl->target), p->field_text),
+				 errhint("Write \"%s\" of table \"%s\".", p->field_text,
 						 dp_relation_name(p->decl->target))));
 	}
 }

@@ -379,10 +379,10 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 			v = &p->variants[i];
 	}
 	if (v == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table %s has no variant \"%s\"", dp_relation_name(decl->target), variant),
-				 errhint("Declare it with polymorphic_variant().")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("table \"%s\" has no variant \"%s\"", dp_relation_name(decl->target),
+							   variant),
+						errhint("Declare it with polymorphic_variant().")));
 	if (!PG_ARGISNULL(5))
 		search.location = text_to_cstring(PG_GETARG_TEXT_PP(5));
 	dp_key_of_argument(decl, fcinfo, 1, &key);

@@ -160,7 +160,7 @@ refuse_write(DpDecl *decl, const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("merged documents of table %s cannot be %s", dp_relation_name(decl->target),
+			 errmsg("merged documents of table \"%s\" cannot be %s", dp_relation_name(decl->target),
 					what),
 			 errdetail("The " PATTERN
 					   " pattern \"%s\" keeps them as long as their source has rows for them.",
@@ -402,9 +402,9 @@ merge_move_user_data(DpDerivation *d, const DpValue *key, struct varlena *doc, b
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(
-				 "field \"%s\" of table %s shows rows of table %s, which has none for the document",
+				 "field \"%s\" of table \"%s\" shows rows of table \"%s\", which has none for the document",
 				 m->field, dp_relation_name(d->target), dp_relation_name(d->source)),
-			 errhint("Insert into table %s.", dp_relation_name(d->source))));
+			 errhint("Insert into table \"%s\".", dp_relation_name(d->source))));
 }
 
 /* ---------------------------------------------------------------- reading a source */
@@ -459,7 +459,7 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("table %s has more than one document for one key of table %s",
+			 errmsg("table \"%s\" has more than one document for one key of table \"%s\"",
 					dp_relation_name(m->source->relid), dp_relation_name(decl->target)),
 			 errdetail("The key is %s.", shown.data),
 			 errhint("To collect them in an array, name the source in the argument \"arrays\".")));
@@ -550,7 +550,7 @@ merge_argument(FunctionCallInfo fcinfo)
 	d = dp_derivation(dp_decl_find(rel, PATTERN, text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	if (!OidIsValid(d->source))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the " PATTERN " pattern \"%s\" of table %s has no source",
+						errmsg("the " PATTERN " pattern \"%s\" of table \"%s\" has no source",
 							   d->decl->name, dp_relation_name(rel)),
 						errdetail("The source table or its triggers were dropped.")));
 	return d;

@@ -249,7 +249,7 @@ read_variants(DpPoly *p)
 		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "value", 5, &v->value))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the declaration of the variant \"%s\" of table %s is incomplete",
+					 errmsg("the declaration of the variant \"%s\" of table \"%s\" is incomplete",
 							decl->name, dp_relation_name(decl->target))));
 		v->variant = pstrdup(v->variant);
 		v->hash = dp_value_hash(&v->value, 0);
@@ -632,12 +632,13 @@ poly_refuse(DpPoly *p, const DpValue *doc)
 	dp_poly_errors(p, doc, note_error, &r);
 	if (r.n > SHOWN_ERRORS)
 		appendStringInfo(&r.detail, "\nAnd %d more.", r.n - SHOWN_ERRORS);
-	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					r.has_variant ? errmsg("document is not valid for variant \"%s\" of table %s",
-										   r.variant, dp_relation_name(p->decl->target))
-								  : errmsg("document does not match a variant of table %s",
-										   dp_relation_name(p->decl->target)),
-					errdetail_internal("%s", r.detail.data)));
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 r.has_variant ? errmsg("document is not valid for variant \"%s\" of table \"%s\"",
+									r.variant, dp_relation_name(p->decl->target))
+						   : errmsg("document does not match a variant of table \"%s\"",
+									dp_relation_name(p->decl->target)),
+			 errdetail_internal("%s", r.detail.data)));
 }
 
 /* A value for people to read, its beginning if it is long. */
@@ -680,7 +681,7 @@ poly_repair_row(DpDecl *decl, const DpKey *key)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("document with key %s does not match a variant of table %s",
+			 errmsg("document with key %s does not match a variant of table \"%s\"",
 					dp_key_to_text(decl, key), dp_relation_name(decl->target)),
 			 errhint(
 				 "polymorphic_errors() and pattern_check() show the errors; polymorphic_retype() changes the variant.")));

@@ -683,7 +683,7 @@ request_cell(const Request *r, DpCells *cells, int i)
 
 	if (cell == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the document %s of table %s has no slot \"%.20s\"",
+						errmsg("the document %s of table \"%s\" has no slot \"%.20s\"",
 							   dp_key_to_text(r->p->decl, &r->key),
 							   dp_relation_name(r->p->decl->target), r->slots[i])));
 	if (dp_cell_is_free_value(r->p->shape, cells, cell, &r->holder))

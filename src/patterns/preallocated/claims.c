@@ -278,7 +278,7 @@ changed_since(DpDecl *decl, const char *slot)
 {
 	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					errmsg("could not serialize access due to concurrent claims"),
-					errdetail("The claims are on slot %s of a document in table %s.", slot,
+					errdetail("The claims are on slot %s of a document in table \"%s\".", slot,
 							  dp_relation_name(decl->target)),
 					errhint("The transaction might succeed if retried.")));
 }

@@ -138,7 +138,7 @@ bad_option(DpDecl *decl, const char *option)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the preallocated pattern \"%s\" on table %s is not valid",
+			 errmsg("option \"%s\" of the preallocated pattern \"%s\" on table \"%s\" is not valid",
 					option, decl->name, dp_relation_name(decl->target))));
 }
 
@@ -264,11 +264,11 @@ void
 dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const char *what, const char *detail)
 {
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					key != NULL ? errmsg("field \"%s\" of document %s in table %s %s",
+					key != NULL ? errmsg("field \"%s\" of document %s in table \"%s\" %s",
 										 p->field_text, dp_key_to_text(p->decl, key),
 										 dp_relation_name(p->decl->target), what)
-								: errmsg("field \"%s\" of a document in table %s %s", p->field_text,
-										 dp_relation_name(p->decl->target), what),
+								: errmsg("field \"%s\" of a document in table \"%s\" %s",
+										 p->field_text, dp_relation_name(p->decl->target), what),
 					errdetail("%s", detail)));
 }
 

@@ -285,8 +285,8 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("query table %s must be read by %d values, not %d", dp_relation_name(q->table),
-					q->npartition, Max(n, 0)),
+			 errmsg("query table \"%s\" must be read by %d values, not %d",
+					dp_relation_name(q->table), q->npartition, Max(n, 0)),
 			 errhint("Specify the values of the partition; values of the clustering may follow.")));
 	for (i = 0; i < n; i++)
 	{
@@ -399,7 +399,7 @@ query_table_of(Oid table)
 	table_close(rel, NoLock);
 	if (found == NULL)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("%s is not a query table", dp_relation_name(table)),
+						errmsg("\"%s\" is not a query table", dp_relation_name(table)),
 						errhint("Create it with query_table_create().")));
 	return dp_query_table_present(found);
 }

@@ -134,7 +134,7 @@ dp_query_table_present(DpDecl *decl)
 
 	if (!OidIsValid(q->table))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the query table \"%s\" of table %s is missing", decl->name,
+						errmsg("the query table \"%s\" of table \"%s\" is missing", decl->name,
 							   dp_relation_name(q->source)),
 						errdetail("The table or its guard was dropped.")));
 	return q;
@@ -176,7 +176,7 @@ table_open_columns(DpQueryTable *q)
 		if (att == NULL || att->atttypid != column->type || att->atttypmod != column->typmod)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("column \"%s\" of query table %s differs from its declaration",
+					 errmsg("column \"%s\" of query table \"%s\" differs from its declaration",
 							column->name, dp_relation_name(q->table)),
 					 errhint("Drop the query table with pattern_disable() and create it again.")));
 	}
@@ -340,7 +340,7 @@ value_error(void *arg)
 {
 	const ValueError *error = arg;
 
-	errcontext("column \"%s\" of query table %s", error->column->name,
+	errcontext("column \"%s\" of query table \"%s\"", error->column->name,
 			   dp_relation_name(error->q->table));
 }
 
@@ -415,7 +415,7 @@ dp_query_source_key(const DpQueryTable *q, TupleTableSlot *slot, Datum *key)
 		key[i] = slot_getattr(slot, q->decl->keys[i].attnum, &isnull);
 		if (isnull)
 			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("null value in column \"%s\" of the primary key of table %s",
+							errmsg("null value in column \"%s\" of the primary key of table \"%s\"",
 								   q->decl->keys[i].name, dp_relation_name(q->source))));
 		if (q->keys[i].len == -1)
 			key[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i]));

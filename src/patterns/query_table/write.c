@@ -503,7 +503,7 @@ partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to concurrent update"),
 			 errdetail(
-				 "A partition of query table %s has changed since the transaction took its snapshot.",
+				 "A partition of query table \"%s\" has changed since the transaction took its snapshot.",
 				 dp_relation_name(q->table)),
 			 errhint("Retry the transaction.")));
 }

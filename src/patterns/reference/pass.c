@@ -668,10 +668,11 @@ referenced(DpReference *ref, const DpValue *id)
 
 	initStringInfo(&field);
 	dp_path_to_text(&field, ref->field);
-	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("cannot delete a document in table %s: documents in table %s refer to it",
-					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
-			 errdetail("Its key %s is named by their field \"%s\".", dp_value_to_message(id),
-					   field.data)));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+		 errmsg("cannot delete a document in table \"%s\": documents in table \"%s\" refer to it",
+				dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
+		 errdetail("Its key %s is named by their field \"%s\".", dp_value_to_message(id),
+				   field.data)));
 }

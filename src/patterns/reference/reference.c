@@ -99,7 +99,7 @@ dp_reference(DpDecl *decl)
 	ref->frozen = paths_option(decl, "frozen", &ref->nfrozen);
 	if (ref->field->nsteps < 1 || ref->id_field->nsteps != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("invalid declaration of reference pattern \"%s\" on table %s",
+						errmsg("invalid declaration of reference pattern \"%s\" on table \"%s\"",
 							   decl->name, dp_relation_name(decl->target))));
 	MemoryContextSwitchTo(old);
 	decl->state = ref;

@@ -292,13 +292,13 @@ document_column(Relation rel)
 			continue;
 		if (found != NULL)
 			ereport(ERROR, (errcode(ERRCODE_AMBIGUOUS_COLUMN),
-							errmsg("table %s has more than one column of type bson",
+							errmsg("table \"%s\" has more than one column of type bson",
 								   dp_relation_name(RelationGetRelid(rel)))));
 		found = pstrdup(NameStr(att->attname));
 	}
 	if (found == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-						errmsg("table %s has no column of type bson",
+						errmsg("table \"%s\" has no column of type bson",
 							   dp_relation_name(RelationGetRelid(rel)))));
 	return found;
 }

@@ -245,7 +245,7 @@ check_row(DpRelationship *r, int side, TriggerData *trigdata)
 	initStringInfo(&field);
 	dp_path_to_text(&field, s->field);
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("field \"%s\" in table %s must be an array of IDs", field.data,
+					errmsg("field \"%s\" in table \"%s\" must be an array of IDs", field.data,
 						   dp_relation_name(s->relid)),
 					errdetail("It is %s.", wrong)));
 }
@@ -564,12 +564,13 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 			if (build || (r->missing_error && !comes))
 				return;
 			if (r->missing_error)
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("a document in table %s refers to a document that does not exist",
-								dp_relation_name(r->sides[1 - side].relid)),
-						 errdetail("%s is not a key of table %s.",
-								   dp_value_to_message(&edges[0].to), dp_relation_name(s->relid))));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("a document in table \"%s\" refers to a document that does not exist",
+							dp_relation_name(r->sides[1 - side].relid)),
+					 errdetail("%s is not a key of table \"%s\".",
+							   dp_value_to_message(&edges[0].to), dp_relation_name(s->relid))));
 			if (placed || !valid)
 				return;
 
@@ -732,7 +733,7 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 		initStringInfo(&field);
 		dp_path_to_text(&field, s->field);
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("field \"%s\" in table %s must be an array of IDs", field.data,
+						errmsg("field \"%s\" in table \"%s\" must be an array of IDs", field.data,
 							   dp_relation_name(s->relid)),
 						errdetail("It is a value of type %s in the document with the key %s.",
 								  dp_type_name(array.type), dp_value_to_message(&edges[0].to))));
@@ -757,7 +758,7 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 					 errmsg(
-						 "cannot delete a document in table %s: documents in table %s refer to it",
+						 "cannot delete a document in table \"%s\": documents in table \"%s\" refer to it",
 						 dp_relation_name(r->sides[1 - side].relid), dp_relation_name(s->relid)),
 					 errdetail("Its key is %s.", dp_value_to_message(&edges[i].from))));
 			else

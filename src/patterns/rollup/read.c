@@ -408,7 +408,7 @@ rollup_argument(FunctionCallInfo fcinfo)
 	d = dp_derivation(dp_decl_find(rel, "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	if (!OidIsValid(d->target))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the roll-up \"%s\" of table %s has no table of totals",
+						errmsg("the roll-up \"%s\" of table \"%s\" has no table of totals",
 							   d->decl->name, dp_relation_name(rel)),
 						errdetail("The table or its triggers were dropped.")));
 	return d;

@@ -64,7 +64,7 @@ rollup_tree(DpRollup *r)
 	if (!OidIsValid(r->tree))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the tree of the roll-up \"%s\" of table %s is missing",
+				 errmsg("the tree of the roll-up \"%s\" of table \"%s\" is missing",
 						r->derivation->decl->name, dp_relation_name(r->derivation->decl->target)),
 				 errhint("Call pattern_disable() to end the roll-up.")));
 	return dp_hierarchy_find(r->tree);
@@ -152,7 +152,7 @@ chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest)
 			break;
 		if (++depth > MAX_DEPTH)
 			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-							errmsg("tree %s has a cycle", dp_relation_name(r->tree)),
+							errmsg("tree \"%s\" has a cycle", dp_relation_name(r->tree)),
 							errhint("Find it with pattern_check().")));
 	}
 	SPI_finish();
@@ -180,12 +180,13 @@ require_seen(DpRollup *r, const DpValue *node, List *chain)
 	forboth(now, chain, then, seen)
 		same = same && dp_value_compare(lfirst(now), lfirst(then)) == 0;
 	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("A node of tree %s was moved after the transaction took its snapshot.",
-						   dp_relation_name(r->tree)),
-				 errhint("Retry the transaction.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errdetail("A node of tree \"%s\" was moved after the transaction took its snapshot.",
+					   dp_relation_name(r->tree)),
+			 errhint("Retry the transaction.")));
 }
 
 /* Returns the children of a node (DpValue *), in the current context; inside SPI_connect(). */

@@ -103,7 +103,7 @@ upgrade_document(DpSchemaVersioning *s, struct varlena **doc)
 
 	if (from < 0)
 		dp_versions_unknown(s->versions, PointerGetDatum(*doc),
-							psprintf(" in table %s", dp_relation_name(s->decl->target)));
+							psprintf(" in table \"%s\"", dp_relation_name(s->decl->target)));
 	if (from == s->at)
 		return false;
 	*doc = dp_versions_move(s->versions, *doc, from, s->at, false);

@@ -288,7 +288,7 @@ batch_run(Batch *b)
 	to = dp_versions_find(s->versions, b->target);
 	if (to < 0 || to > s->at)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("cannot migrate documents in table %s to version %d",
+						errmsg("cannot migrate documents in table \"%s\" to version %d",
 							   dp_relation_name(b->rel), b->target),
 						errdetail("The version is unknown or newer than the current version %d.",
 								  s->current)));
@@ -374,7 +374,7 @@ row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int 
 	if (!same_id(doc, result))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a step between versions has changed \"_id\" of a document in table %s",
+				 errmsg("a step between versions has changed \"_id\" of a document in table \"%s\"",
 						dp_relation_name(b->rel))));
 	written = dp_writer_update(w, result);
 	b->row = NULL;

@@ -105,13 +105,13 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 	at = dp_versions_find(s->versions, dp_versions_of(s->versions, doc, &absent));
 	if (at < 0)
 		dp_versions_unknown(s->versions, doc,
-							psprintf(" in table %s", dp_relation_name(s->decl->target)));
+							psprintf(" in table \"%s\"", dp_relation_name(s->decl->target)));
 	if (at > s->at)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg(
-				 "a document in table %s has version %d, which is newer than the current version",
+				 "a document in table \"%s\" has version %d, which is newer than the current version",
 				 dp_relation_name(s->decl->target), s->versions->versions[at]),
 			 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text,
 					   s->current)));
@@ -583,7 +583,7 @@ dp_schema_versioning_check(const DpSchemaVersioning *s, struct varlena *doc, int
 		return;
 	dp_schema_errors(s->schemas[at], &value, broken_note, &broken);
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("a document in table %s does not satisfy the schema of version %d",
+					errmsg("a document in table \"%s\" does not satisfy the schema of version %d",
 						   dp_relation_name(s->decl->target), s->versions->versions[at]),
 					broken.rule == NULL
 						? 0
@@ -612,6 +612,7 @@ bad_option(DpDecl *decl, const char *option)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		 errmsg("option \"%s\" of the schema versioning pattern \"%s\" on table %s is not valid",
-				option, decl->name, dp_relation_name(decl->target))));
+		 errmsg(
+			 "option \"%s\" of the schema versioning pattern \"%s\" on table \"%s\" is not valid",
+			 option, decl->name, dp_relation_name(decl->target))));
 }

@@ -152,7 +152,7 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	{
 		if (s->ids.type_field == NULL)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("documents of single collection %s have no type",
+							errmsg("documents of single collection \"%s\" have no type",
 								   dp_relation_name(decl->target))));
 		type = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(2), TEXTOID));
 	}
@@ -181,8 +181,9 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("a key of single collection %s must be a string, not a value of type %s",
-						dp_relation_name(decl->target), dp_type_name(id.type))));
+				 errmsg(
+					 "a key of single collection \"%s\" must be a string, not a value of type %s",
+					 dp_relation_name(decl->target), dp_type_name(id.type))));
 		if (!dp_single_key(&id, s->separator, s->separatorlen, &identity))
 		{
 			SPI_finish();

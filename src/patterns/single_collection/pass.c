@@ -78,15 +78,15 @@ dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to concurrent update"),
 			 errdetail(
-				 "The document in table %s that it refers to was written after the transaction took its snapshot.",
+				 "The document in table \"%s\" that it refers to was written after the transaction took its snapshot.",
 				 dp_relation_name(s->decl->target)),
 			 errhint("Retry the transaction.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 s->key_field != NULL
-				 ? errmsg("a document in table %s belongs to a document that does not exist",
+				 ? errmsg("a document in table \"%s\" belongs to a document that does not exist",
 						  dp_relation_name(s->decl->target))
-				 : errmsg("a document in table %s is related to a document that does not exist",
+				 : errmsg("a document in table \"%s\" is related to a document that does not exist",
 						  dp_relation_name(s->decl->target)),
 			 s->key_field != NULL
 				 ? errdetail("No document has the key %s.", dp_single_identity_text(s, identity))
@@ -469,7 +469,7 @@ static void
 referenced(DpSingle *s, const DpValue *identity)
 {
 	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					errmsg("cannot delete a document in table %s: others belong to it",
+					errmsg("cannot delete a document in table \"%s\": others belong to it",
 						   dp_relation_name(s->decl->target)),
 					s->key_field != NULL
 						? errdetail("Its key is %s.", dp_single_identity_text(s, identity))

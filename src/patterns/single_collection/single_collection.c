@@ -111,7 +111,7 @@ single_open(DpSingle *s)
 	if ((s->related_field == NULL) == (s->key_field == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid declaration of single collection pattern \"%s\" on table %s",
+				 errmsg("invalid declaration of single collection pattern \"%s\" on table \"%s\"",
 						decl->name, dp_relation_name(decl->target))));
 	if (s->key_field != NULL)
 	{
@@ -593,10 +593,10 @@ check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, &id))
 		problem = psprintf("%s The document has the _id %s.", problem,
 						   dp_single_identity_text(NULL, &id));
-	ereport(ERROR,
-			(errcode(code),
-			 errmsg("invalid document for single collection %s", dp_relation_name(s->decl->target)),
-			 errdetail_internal("%s", problem)));
+	ereport(ERROR, (errcode(code),
+					errmsg("invalid document for single collection \"%s\"",
+						   dp_relation_name(s->decl->target)),
+					errdetail_internal("%s", problem)));
 }
 
 /* Locks a row that is being updated as if it were deleted, after transactions that prevent that. */

@@ -372,7 +372,7 @@ with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 		return doc;
 	if (dp_single_table_entity(s, entity, strlen(entity)) == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("the single table %s has no entity \"%s\"",
+						errmsg("the single table \"%s\" has no entity \"%s\"",
 							   dp_relation_name(s->decl->target), entity),
 						errhint("Declare it with single_table_entity().")));
 	path = dp_path_of_name("entity", 6);
@@ -531,7 +531,7 @@ attempts_check(DpSingleTable *s, int attempt)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not write an item of %s", dp_relation_name(s->decl->target)),
+			 errmsg("could not write an item of \"%s\"", dp_relation_name(s->decl->target)),
 			 errdetail(
 				 "Other transactions insert and delete it repeatedly, or a BEFORE trigger returns null.")));
 }

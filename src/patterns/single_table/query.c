@@ -85,7 +85,7 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 		q.index = PG_GETARG_INT32(6);
 		if (q.index < 1 || q.index > q.s->nindexes)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("the single table %s has no index %d",
+							errmsg("the single table \"%s\" has no index %d",
 								   dp_relation_name(q.s->decl->target), q.index),
 							errdetail("It has %d.", q.s->nindexes)));
 	}

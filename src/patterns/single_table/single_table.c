@@ -110,7 +110,7 @@ dp_single_table_of(Oid relid)
 			return single_table_of(decl);
 	}
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					errmsg("%s is not a single table", dp_relation_name(relid)),
+					errmsg("\"%s\" is not a single table", dp_relation_name(relid)),
 					errhint("Create it with single_table_create().")));
 }
 
@@ -189,7 +189,7 @@ column(DpSingleTable *s, const char *name)
 
 	if (attnum <= 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the single table %s has no column \"%s\"",
+						errmsg("the single table \"%s\" has no column \"%s\"",
 							   dp_relation_name(s->decl->relid), name),
 						errhint("Rename the column back.")));
 	return attnum;
@@ -549,7 +549,7 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg(
-				 "cannot write key \"%s\" of an item of table %s, which is made from other fields",
+				 "cannot write key \"%s\" of an item of table \"%s\", which is made from other fields",
 				 name, dp_relation_name(s->decl->target)),
 			 errhint("Write the fields that its template names.")));
 	}

@@ -81,7 +81,7 @@ dp_subset_source(DpSubset *s)
 	if (!OidIsValid(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the source of the subset pattern \"%s\" on table %s is missing",
+				 errmsg("the source of the subset pattern \"%s\" on table \"%s\" is missing",
 						s->derivation->decl->name, dp_relation_name(s->derivation->target))));
 	s->generation = 0;
 	MemoryContextReset(s->source_context);
@@ -110,22 +110,24 @@ dp_subset_source(DpSubset *s)
 			}
 		}
 		if (n != 1)
-			ereport(ERROR, (errcode(ERRCODE_AMBIGUOUS_COLUMN),
-							errmsg("table %s must have exactly one column of type bson",
-								   dp_relation_name(source)),
-							errdetail("It is the source of the subset pattern \"%s\" on table %s.",
-									  s->derivation->decl->name,
-									  dp_relation_name(s->derivation->target))));
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("table \"%s\" must have exactly one column of type bson",
+							dp_relation_name(source)),
+					 errdetail("It is the source of the subset pattern \"%s\" on table \"%s\".",
+							   s->derivation->decl->name,
+							   dp_relation_name(s->derivation->target))));
 		s->doc_column = pstrdup(NameStr(TupleDescAttr(RelationGetDescr(rel), found - 1)->attname));
 	}
 
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(source)),
-				 errdetail("Subset pattern \"%s\" on table %s sorts its rows by the primary key.",
-						   s->derivation->decl->name, dp_relation_name(s->derivation->target))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no primary key", dp_relation_name(source)),
+			 errdetail("Subset pattern \"%s\" on table \"%s\" sorts its rows by the primary key.",
+					   s->derivation->decl->name, dp_relation_name(s->derivation->target))));
 	{
 		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
 		int i;
@@ -448,11 +450,12 @@ scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot s
 	ScanKeyData key;
 
 	if (!OidIsValid(leaf->index))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no index for the subset pattern \"%s\" on table %s",
-							   dp_relation_name(leaf->relid), s->derivation->decl->name,
-							   dp_relation_name(s->derivation->target)),
-						errhint("Create it again with pattern_repair().")));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has no index for the subset pattern \"%s\" on table \"%s\"",
+						dp_relation_name(leaf->relid), s->derivation->decl->name,
+						dp_relation_name(s->derivation->target)),
+				 errhint("Create it again with pattern_repair().")));
 	g->s = s;
 	g->heap = table_open(leaf->relid, AccessShareLock);
 	g->index = index_open(leaf->index, AccessShareLock);

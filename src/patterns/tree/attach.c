@@ -232,10 +232,10 @@ attach_write(DpTree *attached, DpTreeStatement *s)
 			left = false;
 			if (!dp_tree_lock_id(tree, nodes, &saved->parent, LockTupleShare, &left))
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-								errmsg("node %s does not exist in table %s",
+								errmsg("node %s does not exist in table \"%s\"",
 									   dp_value_to_message(&saved->parent),
 									   dp_relation_name(tree->decl->target)),
-								errdetail("Documents of table %s are attached to its nodes.",
+								errdetail("Documents of table \"%s\" are attached to its nodes.",
 										  dp_relation_name(attached->decl->target))));
 			if (left)
 				dp_note(attached->decl, &saved->parent, tree->decl->target);
@@ -250,7 +250,7 @@ attach_write(DpTree *attached, DpTreeStatement *s)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("node %s of table %s is not connected to a root",
+					 errmsg("node %s of table \"%s\" is not connected to a root",
 							dp_value_to_message(&saved->parent),
 							dp_relation_name(tree->decl->target)),
 					 errhint(
@@ -316,7 +316,7 @@ dp_tree_of_attached(DpTree *attached)
 		dp_link_require_owner(attached->link_id, false, attached->decl->target);
 	if (!OidIsValid(relid))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("the tree of the attached documents in table %s does not exist",
+						errmsg("the tree of the attached documents in table \"%s\" does not exist",
 							   dp_relation_name(attached->decl->target)),
 						errhint("Disable the pattern with pattern_disable().")));
 	return dp_tree_find(relid, dp_decl_text(attached->decl, "tree_name"));
@@ -515,9 +515,9 @@ dp_tree_attach_process_note(DpDecl *decl, const DpValue *id)
 		follow_one(&follow, id, chain, n, false);
 	else if (chain == NULL && dp_tree_find_children(attached, follow.w, id))
 		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						errmsg("node %s does not exist in table %s", dp_value_to_message(id),
+						errmsg("node %s does not exist in table \"%s\"", dp_value_to_message(id),
 							   dp_relation_name(tree->decl->target)),
-						errdetail("Documents of table %s are attached to its nodes.",
+						errdetail("Documents of table \"%s\" are attached to its nodes.",
 								  dp_relation_name(decl->target))));
 	dp_writer_close(follow.w);
 	dp_writer_close(nodes);
@@ -539,12 +539,13 @@ dp_tree_follow_deleted(DpTree *tree, DpTreeFollow **follow, const DpValue *id, D
 		{
 			case DP_TREE_RESTRICT:
 				if (dp_tree_find_children(f->attached, f->w, id))
-					ereport(ERROR,
-							(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-							 errmsg("documents in table %s are attached to node %s of table %s",
-									dp_relation_name(f->attached->decl->target),
-									dp_value_to_message(id), dp_relation_name(tree->decl->target)),
-							 errdetail("The tree is declared with on_delete => 'restrict'.")));
+					ereport(
+						ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("documents in table \"%s\" are attached to node %s of table \"%s\"",
+								dp_relation_name(f->attached->decl->target),
+								dp_value_to_message(id), dp_relation_name(tree->decl->target)),
+						 errdetail("The tree is declared with on_delete => 'restrict'.")));
 				break;
 			case DP_TREE_CASCADE:
 				for (found = dp_tree_find_children(f->attached, f->w, id); found;)

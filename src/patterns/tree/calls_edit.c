@@ -70,7 +70,7 @@ dp_tree_move_call(PG_FUNCTION_ARGS)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not move node %s of table %s", dp_value_to_message(&node->id),
+				 errmsg("could not move node %s of table \"%s\"", dp_value_to_message(&node->id),
 						dp_relation_name(tree->decl->target)),
 				 errdetail(
 					 "Other transactions insert and delete it or a parent repeatedly, or a trigger or a policy suppresses a write.")));
@@ -212,7 +212,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not write node %s of table %s", dp_value_to_message(&parent),
+			 errmsg("could not write node %s of table \"%s\"", dp_value_to_message(&parent),
 					dp_relation_name(tree->decl->target)),
 			 errdetail(
 				 "It was deleted concurrently, or a trigger or a policy suppresses the write.")));

@@ -139,7 +139,7 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 			}
 		}
 		ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
-						errmsg("table %s has no node %s", dp_relation_name(tree->decl->target),
+						errmsg("table \"%s\" has no node %s", dp_relation_name(tree->decl->target),
 							   id == NULL ? "NULL" : text.data)));
 	}
 	return item;
@@ -231,9 +231,10 @@ dp_tree_node_path(DpTree *tree, DpTreeItem *node)
 static void
 cycle(DpTree *tree)
 {
-	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("nodes of table %s form a cycle", dp_relation_name(tree->decl->target)),
-					errhint("Find it with pattern_check().")));
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("nodes of table \"%s\" form a cycle", dp_relation_name(tree->decl->target)),
+			 errhint("Find it with pattern_check().")));
 }
 
 /* ---------------------------------------------------------------- below */

@@ -366,7 +366,7 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("node %s of table %s has children", dp_value_to_message(id),
+			 errmsg("node %s of table \"%s\" has children", dp_value_to_message(id),
 					dp_relation_name(c->tree->decl->target)),
 			 errdetail("The tree is declared with on_delete => 'restrict'."),
 			 errhint("Delete the whole subtree in one statement, or move the children first.")));
@@ -517,7 +517,7 @@ listed_children(DpTreeChange *c)
 				if (listed->removed)
 					continue;
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-								errmsg("node %s of table %s does not exist",
+								errmsg("node %s of table \"%s\" does not exist",
 									   dp_value_to_message(&listed->child),
 									   dp_relation_name(c->tree->decl->target)),
 								errdetail("Node %s lists it among its children.",
@@ -556,7 +556,7 @@ listed_children(DpTreeChange *c)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("node %s of table %s already has a parent",
+					 errmsg("node %s of table \"%s\" already has a parent",
 							dp_value_to_message(&listed->child),
 							dp_relation_name(c->tree->decl->target)),
 					 errdetail("Nodes %s and %s list it among their children.",
@@ -572,7 +572,7 @@ void
 dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
 {
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("node %s of table %s is listed twice among children",
+					errmsg("node %s of table \"%s\" is listed twice among children",
 						   dp_value_to_message(child), dp_relation_name(tree->decl->target))));
 }
 
@@ -781,7 +781,7 @@ refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 		if (n->stamp == c->stamp)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("cannot move node %s of table %s below itself",
+					 errmsg("cannot move node %s of table \"%s\" below itself",
 							dp_value_to_message(&n->id), dp_relation_name(c->tree->decl->target)),
 					 errdetail("A tree has no cycles.")));
 		n->stamp = c->stamp;
@@ -829,12 +829,13 @@ refuse_below(DpTreeChange *c, DpTreeNode *node)
 	for (i = 0; i < c->s->nsaved; i++)
 	{
 		if (c->rows[i].up == node)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent update"),
-					 errdetail(
-						 "Node %s of table %s, the new parent of a node, was deleted or replaced.",
-						 dp_value_to_message(&node->id), dp_relation_name(c->tree->decl->target))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail(
+					 "Node %s of table \"%s\", the new parent of a node, was deleted or replaced.",
+					 dp_value_to_message(&node->id), dp_relation_name(c->tree->decl->target))));
 	}
 }
 
@@ -843,7 +844,7 @@ static void
 missing_parent(DpTreeChange *c, const DpValue *id)
 {
 	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					errmsg("parent %s does not exist in table %s", dp_value_to_message(id),
+					errmsg("parent %s does not exist in table \"%s\"", dp_value_to_message(id),
 						   dp_relation_name(c->tree->decl->target)),
 					errdetail("A parent must be a node of the same table.")));
 }

@@ -233,7 +233,7 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 {
 	if (tree->truth == DP_TREE_PATH && id->type != DP_TYPE_STRING)
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("the ID of a node of table %s must be a string",
+						errmsg("the ID of a node of table \"%s\" must be a string",
 							   dp_relation_name(tree->decl->target)),
 						errdetail("If truth is a path, its IDs must be strings.")));
 	if (id->type == DP_TYPE_STRING)
@@ -244,7 +244,7 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 			strstr(DP_STRING_DATA(id), tree->separator) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the ID of a node of table %s cannot be part of a path",
+					 errmsg("the ID of a node of table \"%s\" cannot be part of a path",
 							dp_relation_name(tree->decl->target)),
 					 errdetail("An ID must not be empty and must not contain the separator \"%s\".",
 							   tree->separator)));
@@ -262,7 +262,7 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the ID of a node of table %s cannot be part of a path",
+					 errmsg("the ID of a node of table \"%s\" cannot be part of a path",
 							dp_relation_name(tree->decl->target)),
 					 errdetail("An ID must not be empty and must not contain the separator \"%s\".",
 							   tree->separator)));
@@ -306,7 +306,7 @@ dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 {
 	if (!dp_tree_id(tree, doc, id))
 		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-						errmsg("a node of table %s has no \"%s\"",
+						errmsg("a node of table \"%s\" has no \"%s\"",
 							   dp_relation_name(tree->decl->target), tree->id_text)));
 	switch (id->type)
 	{
@@ -319,7 +319,7 @@ dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 		case DP_TYPE_MINKEY:
 		case DP_TYPE_MAXKEY:
 			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-							errmsg("the ID of a node of table %s cannot have type %s",
+							errmsg("the ID of a node of table \"%s\" cannot have type %s",
 								   dp_relation_name(tree->decl->target), dp_type_name(id->type))));
 		default:
 			break;
@@ -347,7 +347,7 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 		dp_treepath_append_value(&b, i < n ? &chain[i] : id);
 		if (b.len > DP_TREE_MAX_PATH)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("ancestors of a node of table %s are too long for an index",
+							errmsg("ancestors of a node of table \"%s\" are too long for an index",
 								   dp_relation_name(tree->decl->target)),
 							errdetail("The ids from the root to the node take more than %d bytes.",
 									  DP_TREE_MAX_PATH),

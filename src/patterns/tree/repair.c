@@ -123,7 +123,7 @@ repair_node(DpDecl *decl, const DpKey *key)
 		chain = dp_tree_chain(tree, doc, false, dp_tree_fetch, &reading, &n);
 		if (chain == NULL)
 			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-							errmsg("ancestors of node %s of table %s do not lead to a root",
+							errmsg("ancestors of node %s of table \"%s\" do not lead to a root",
 								   dp_value_to_message(&id), dp_relation_name(decl->target)),
 							errdetail("A parent does not exist, or nodes form a cycle."),
 							errhint("Find the node with pattern_check().")));
@@ -214,9 +214,9 @@ repair_attached(DpDecl *decl, const DpKey *key)
 		if (chain == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("node %s does not exist in table %s", dp_value_to_message(&parent),
+					 errmsg("node %s does not exist in table \"%s\"", dp_value_to_message(&parent),
 							dp_relation_name(tree->decl->target)),
-					 errdetail("A document in table %s is attached to it.",
+					 errdetail("A document in table \"%s\" is attached to it.",
 							   dp_relation_name(decl->target))));
 		written =
 			dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;

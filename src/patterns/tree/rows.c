@@ -110,7 +110,7 @@ find_id_index(DpTree *tree, Relation rel)
 	list_free(indexes);
 	if (!OidIsValid(found))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no unique index on \"%s\"",
+						errmsg("table \"%s\" has no unique index on \"%s\"",
 							   dp_relation_name(RelationGetRelid(rel)), tree->id_text),
 						errdetail("The tree pattern \"%s\" finds nodes by it.", tree->decl->name),
 						errhint("Create missing indexes with pattern_repair().")));

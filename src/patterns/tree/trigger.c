@@ -180,7 +180,7 @@ tree_set_position(DpTree *tree, Relation rel, struct varlena *doc, const DpValue
 		return dp_tree_arrange(tree, doc, NULL, 0, NULL);
 	if (same_id(&parent, id))
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("a node of table %s cannot be its own parent",
+						errmsg("a node of table \"%s\" cannot be its own parent",
 							   dp_relation_name(tree->decl->target))));
 	if (!tree->chained && tree->truth == DP_TREE_PARENT)
 		return dp_tree_arrange(tree, doc, &parent, 1, NULL);
@@ -412,7 +412,7 @@ check_truth(const DpTree *tree, struct varlena *doc)
 	if (!fits)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("invalid position of a node of table %s",
+				 errmsg("invalid position of a node of table \"%s\"",
 						dp_relation_name(tree->decl->target)),
 				 tree->truth == DP_TREE_PARENT
 					 ? errdetail("\"%s\" must be the ID of a node.", tree->parent_text)

@@ -174,7 +174,7 @@ history_document(History *h, int64 revision, bool bare)
 
 	if (!h->visible || revision < h->first || !dp_revisions_find(&h->store, &h->key, revision, &r))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("document %s of table %s has no revision " INT64_FORMAT,
+						errmsg("document %s of table \"%s\" has no revision " INT64_FORMAT,
 							   dp_key_to_text(h->v->decl, &h->key),
 							   dp_relation_name(h->v->decl->target), revision)));
 	if (r.operation == DP_VERSION_DELETE)
@@ -185,7 +185,7 @@ history_document(History *h, int64 revision, bool bare)
 	if (bare)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the document in revision " INT64_FORMAT
-							   " of document %s of table %s is not known",
+							   " of document %s of table \"%s\" is not known",
 							   revision, dp_key_to_text(h->v->decl, &h->key),
 							   dp_relation_name(h->v->decl->target)),
 						errdetail("No stored revision leads to it.")));

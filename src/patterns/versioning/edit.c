@@ -266,7 +266,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 		shown = false;
 	if (!shown || !dp_revisions_find(&store, &key, revision, &r))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("document %s of table %s has no revision " INT64_FORMAT,
+						errmsg("document %s of table \"%s\" has no revision " INT64_FORMAT,
 							   dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target),
 							   revision)));
 	if (r.operation == DP_VERSION_DELETE ||
@@ -274,7 +274,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("there is no document in revision " INT64_FORMAT
-						" of document %s of table %s",
+						" of document %s of table \"%s\"",
 						revision, dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target)),
 				 r.operation == DP_VERSION_DELETE ? errdetail("It is a deletion.")
 												  : errdetail("No stored revision leads to it.")));

@@ -332,7 +332,7 @@ dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("invalid revision of a document in table %s",
+			 errmsg("invalid revision of a document in table \"%s\"",
 					dp_relation_name(v->decl->target)),
 			 errdetail(
 				 "Field \"%s\" contains a value of BSON type \"%s\" that is not a positive integer.",
@@ -350,7 +350,7 @@ check_path(DpVersioning *v, struct varlena *doc)
 	if (v->field->nsteps > 1 &&
 		dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("cannot store the revision in a document of table %s",
+						errmsg("cannot store the revision in a document of table \"%s\"",
 							   dp_relation_name(v->decl->target)),
 						errdetail("Part %d of the path \"%s\", \"%s\", is a value of type %s.",
 								  step + 1, dp_decl_text(v->decl, "revision_field"),
@@ -537,11 +537,11 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 		 errmsg("document was changed since it was read"),
 		 has_number
-			 ? errdetail("Document %s of table %s is at revision " INT64_FORMAT
+			 ? errdetail("Document %s of table \"%s\" is at revision " INT64_FORMAT
 						 "; the written document is based on revision " INT64_FORMAT ".",
 						 dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number,
 						 given)
-			 : errdetail("Document %s of table %s is at revision " INT64_FORMAT
+			 : errdetail("Document %s of table \"%s\" is at revision " INT64_FORMAT
 						 "; the written document has no revision, like a new one.",
 						 dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
 		 errhint(
