@@ -91,7 +91,8 @@ DECLARE
                     WHERE c.oid = ANY (rels) AND c.relispartition LIMIT 1);
 BEGIN
   IF part IS NOT NULL THEN
-    RAISE EXCEPTION '% is a partition', part USING ERRCODE = 'wrong_object_type',
+    RAISE EXCEPTION '"%" is a partition',
+        docpatterns._relname(part) USING ERRCODE = 'wrong_object_type',
       DETAIL = 'Statement-level triggers on a partition do not fire for statements on its parent.',
       HINT = 'Declare the pattern on the partitioned table.';
   END IF;

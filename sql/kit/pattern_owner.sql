@@ -218,16 +218,18 @@ BEGIN
   END IF;
   -- a rule has no owner, and the relations it uses may have code, too
   code := concat_ws(', ', docpatterns._pattern_foreign_code(rels, owner),
-    (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', '
+    (SELECT string_agg(format('rule "%s" of "%s"', r.rulename,
+            docpatterns._relname(r.ev_class)), ', '
         ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
     -- a role that may create a trigger could do so afterwards
-    (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee
-            WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
+    (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on "%s"', CASE a.grantee
+            WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, docpatterns._relname(c.oid)),
+                ', ')
      FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
        LEFT JOIN pg_roles g ON g.oid = a.grantee
      WHERE c.oid = ANY (rels) AND a.privilege_type = 'TRIGGER' AND a.grantee <> owner
        AND g.rolsuper IS NOT TRUE),
-    (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c
+    (SELECT string_agg(format('partition "%s"', docpatterns._relname(c.oid)), ', ') FROM pg_class c
       JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner
       AND NOT r.rolsuper));
   IF code <> '' THEN

@@ -243,9 +243,9 @@ BEGIN
   END IF;
   SELECT q.pattern INTO d FROM docpatterns._pattern_declarations(rel) q
     WHERE q.name = _pattern_notice_held.name;
-  RAISE NOTICE '% has rows with values in fields of pattern "%": %', CASE
-    WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part
-    END, name, array_to_string(held, ', ')
+  RAISE NOTICE '% "%" has rows with values in fields of pattern "%": %', CASE
+    WHEN part IS NULL THEN 'table' ELSE 'partition' END, docpatterns._relname(coalesce(part, rel)),
+    name, array_to_string(held, ', ')
     USING HINT = format('CALL pattern_build(%L, %L) makes them consistent, %sand writes nothing if '
       'a value would be lost.', base, name, (docpatterns._pattern_facts(d.pattern)).adopts || ', ');
   RETURN true;
@@ -759,9 +759,8 @@ BEGIN
       WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts
         AND (NOT c.collisdeterministic OR o.opcname = 'citext_ops') LIMIT 1;
     IF FOUND THEN
-      RAISE EXCEPTION 'column "%" of the primary key of table "%" is compared by a coarser equality
-          '
-        'than documents are', coarse, docpatterns._relname(t.tab)
+      RAISE EXCEPTION 'column "%" of the primary key of table "%" is compared by a coarser '
+        'equality than documents are', coarse, docpatterns._relname(t.tab)
         USING ERRCODE = 'feature_not_supported',
           DETAIL = 'One key there could be several values in documents.',
           HINT = 'Give the column a deterministic collation.';

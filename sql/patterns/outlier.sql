@@ -89,7 +89,7 @@ BEGIN
           t.owner, create_extras, 'create_extras'));
     PERFORM docpatterns._pattern_require_same_owner(rel, extras_rel);
     IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = extras_rel) THEN
-      RAISE EXCEPTION '% is not an ordinary table', extras_rel
+      RAISE EXCEPTION '"%" is not an ordinary table', docpatterns._relname(extras_rel)
         USING ERRCODE = 'wrong_object_type',
           DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
     END IF;

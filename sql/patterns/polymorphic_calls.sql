@@ -399,9 +399,8 @@ BEGIN
     'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
     CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, m.field_path, m.base,
     CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE
-      format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I,
-          %L::text) AS e (item_path, '
-        'doc)', m.doc, m.by_path) END)
+      format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, '
+        '%L::text) AS e (item_path, doc)', m.doc, m.by_path) END)
     USING rel, m.name;
 END
 $$;

@@ -355,8 +355,8 @@ BEGIN
     IF p.other IS NULL THEN
       RAISE EXCEPTION 'the other side of the relationship pattern "%" on table "%" is missing',
           name,
-        docpatterns._relname(rel) USING ERRCODE = 'undefined_table', HINT = 'Restore it,
-            or disable the pattern.';
+        docpatterns._relname(rel) USING ERRCODE = 'undefined_table',
+          HINT = 'Restore it, or disable the pattern.';
     END IF;
     PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, p.options)
       WHERE p.side = 0;

@@ -158,17 +158,16 @@ BEGIN
           'coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
               links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field, CASE
               WHEN one THEN '' ELSE ', ''array''' END),
-              '22023', format('documents in table "%s" already have another value in the field
-                  "%s"',
-                docpatterns._relname(r.parent_base::regclass), into_field));
+              '22023', format('documents in table "%s" already have another value in the '
+                'field "%s"', docpatterns._relname(r.parent_base::regclass), into_field));
   END IF;
   IF one THEN
     PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner '
           'AS key FROM g WHERE g.n > 1', links, groups), '23505',
               format('documents in table "%s" have several documents in table "%s"',
                   docpatterns._relname(r.parent_base::regclass),
-                docpatterns._relname(r.child_base::regclass)), 'Without "one",
-                    they are embedded as an array.');
+                docpatterns._relname(r.child_base::regclass)),
+              'Without "one", they are embedded as an array.');
   END IF;
   room := format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s '
       'OPERATOR(@extschema@.=) g.owner WHERE g.bytes + @extschema@.bson_size(%s) + length(%L) + 8 '

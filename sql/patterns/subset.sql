@@ -70,7 +70,7 @@ BEGIN
         t.owner, create_source, 'create_source'));
   source_doc_column := docpatterns._derive_source(rel, source_rel, source_doc_column);
   IF source_doc_column IS NULL THEN
-    RAISE EXCEPTION '% is a relation of buckets', source_rel
+    RAISE EXCEPTION '"%" is a relation of buckets', docpatterns._relname(source_rel)
       USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',

@@ -255,7 +255,7 @@ BEGIN
   RETURN 'nothing';
 EXCEPTION WHEN object_not_in_prerequisite_state THEN
   GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
-  RETURN (SELECT string_agg(DISTINCT m[1], ', ' ORDER BY m[1]) FROM regexp_matches(why, '\d of table \S+\w', 'g') m);
+  RETURN (SELECT string_agg(DISTINCT m[1], ', ' ORDER BY m[1]) FROM regexp_matches(why, '\d of table "\w+"', 'g') m);
 END
 $$;
 SELECT collection_create('nodes'), collection_create('left_side'), collection_create('right_side') \g /dev/null

@@ -130,13 +130,13 @@ dp_lookup_missing(DpLookup *lookup, Relation rel)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", name),
+				 errmsg("table \"%s\" has no primary key", name),
 				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 			break;
 		case LOOKUP_PATH:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s has no index on the field \"%s\" of its documents", name,
+					 errmsg("table \"%s\" has no index on the field \"%s\" of its documents", name,
 							lookup->path),
 					 errhint("CREATE INDEX ON %s ((%s -> %s));", name,
 							 quote_identifier(lookup->column), quote_literal_cstr(lookup->path))));
@@ -144,13 +144,13 @@ dp_lookup_missing(DpLookup *lookup, Relation rel)
 		case LOOKUP_COLUMN:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s has no index on column \"%s\"", name, lookup->column)));
+					 errmsg("table \"%s\" has no index on column \"%s\"", name, lookup->column)));
 			break;
 		case LOOKUP_CALL:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s has no index on %s() of its documents", name, lookup->path),
-					 errhint("Create it again with pattern_repair().")));
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("table \"%s\" has no index on %s() of its documents", name,
+								   lookup->path),
+							errhint("Create it again with pattern_repair().")));
 	}
 	pg_unreachable();
 }

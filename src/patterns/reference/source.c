@@ -421,7 +421,7 @@ dp_ref_missing(DpReference *ref, const DpValue *id)
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("a document in table \"%s\" refers to a document that does not exist",
 					dp_relation_name(ref->decl->target)),
-			 errdetail("Its field \"%s\" contains %s, which is not a key of table %s.", field.data,
-					   dp_value_to_message(id),
+			 errdetail("Its field \"%s\" contains %s, which is not a key of table \"%s\".",
+					   field.data, dp_value_to_message(id),
 					   ref->source != NULL ? dp_relation_name(ref->source->relid) : "(dropped)")));
 }

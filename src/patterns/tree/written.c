@@ -307,11 +307,12 @@ refuse(const DpTree *tree, const char *form, const char *detail)
 {
 	const char *table = dp_relation_name(tree->decl->target);
 
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("field \"%s\" of table %s is derived from \"%s\"", form, table,
-						   truth_text(tree)),
-					errdetail_internal("%s", detail),
-					tree->children_text != NULL && strcmp(form, tree->children_text) == 0
-						? errhint("Write \"%s\" of the child in table %s.", truth_text(tree), table)
-						: errhint("Write \"%s\" of table %s.", truth_text(tree), table)));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("field \"%s\" of table \"%s\" is derived from \"%s\"", form, table,
+					truth_text(tree)),
+			 errdetail_internal("%s", detail),
+			 tree->children_text != NULL && strcmp(form, tree->children_text) == 0
+				 ? errhint("Write \"%s\" of the child in table \"%s\".", truth_text(tree), table)
+				 : errhint("Write \"%s\" of table \"%s\".", truth_text(tree), table)));
 }
