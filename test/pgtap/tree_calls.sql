@@ -33,8 +33,8 @@ SELECT results_eq($$SELECT depth, nodes, leaves, children_min, children_avg, chi
   $$VALUES (0, 1::bigint, 0::bigint, 2::bigint, 2.00, 2::float8, 2::bigint), (1, 2, 0, 2, 2, 2, 2), (2, 4, 0, 2, 2, 2, 2), (3, 8, 8, NULL, NULL, NULL, NULL)$$, 'its shape');
 
 -- errors
-SELECT throws_ok($$SELECT tree_ancestors('"S""1"."t ''x"', 99)$$, 'P0002', 'table "S""1"."t ''x" has no node 99');
-SELECT throws_ok($$SELECT tree_ancestors('"S""1"."t ''x"', '1')$$, 'P0002', 'table "S""1"."t ''x" has no node "1"', 'a literal is a string');
+SELECT throws_ok($$SELECT tree_ancestors('"S""1"."t ''x"', 99)$$, 'P0002', 'table "t ''x" has no node 99');
+SELECT throws_ok($$SELECT tree_ancestors('"S""1"."t ''x"', '1')$$, 'P0002', 'table "t ''x" has no node "1"', 'a literal is a string');
 SELECT throws_ok(format('SELECT %s', c), 'P0002') FROM unnest(ARRAY[$$tree_descendants('"S""1"."t ''x"', 99)$$, $$tree_ancestors('"S""1"."t ''x"', NULL)$$, $$tree_move('"S""1"."t ''x"', 99, 1)$$, $$tree_move('"S""1"."t ''x"', 2, 99)$$,
   $$tree_copy('"S""1"."t ''x"', 2, 99)$$, $$tree_delete('"S""1"."t ''x"', 99)$$, $$tree_nest('"S""1"."t ''x"', 99)$$, $$tree_lca('"S""1"."t ''x"', 1, 99)$$]) c;
 SELECT throws_ok($$SELECT tree_descendants('"S""1"."t ''x"', 1, -1)$$, '22023');
