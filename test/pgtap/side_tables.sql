@@ -30,7 +30,7 @@ EXCEPTION WHEN OTHERS THEN
 END $f$;
 
 SELECT is(said(format('ALTER TABLE %s RENAME COLUMN %s TO other', split_part(c, '.', 1), split_part(c, '.', 2)), statement),
-          format('55000: side table beside.%s of pattern "%s" must have %s "%s" of type %s: Restore the column with ALTER TABLE.', split_part(c, '.', 1), name,
+          format('55000: side table "%s" of pattern "%s" must have %s "%s" of type %s: Restore the column with ALTER TABLE.', split_part(c, '.', 1), name,
                  CASE WHEN c IN ('t_feed.number', 't_changes.change', 'makers_n_queue.id') THEN 'an identity column' ELSE 'a column' END, split_part(c, '.', 2), type), c)
 FROM (VALUES ('t_list_extras.sealed', 'list', 'boolean', $$INSERT INTO t VALUES ('b', '{list: [1, 2, 3]}')$$),
              ('t_list_extras.key', 'list', 'text', $$INSERT INTO t VALUES ('b', '{list: [1, 2, 3]}')$$),
@@ -50,7 +50,7 @@ FROM (VALUES ('t_list_extras.sealed', 'list', 'boolean', $$INSERT INTO t VALUES 
 
 -- Rows are found by the primary key, and values of another type would be compared with the key's.
 SELECT is(said(format('ALTER TABLE %1$s DROP CONSTRAINT %1$s_pkey, ADD PRIMARY KEY (%2$s)', side, altered), statement),
-          format('55000: side table beside.%s of pattern "%s" must have the primary key (%s): Restore the primary key with ALTER TABLE.', side, name, columns), side)
+          format('55000: side table "%s" of pattern "%s" must have the primary key (%s): Restore the primary key with ALTER TABLE.', side, name, columns), side)
 FROM (VALUES ('t_list_extras', 'list', 'chunk, key', 'key, chunk', $$INSERT INTO t VALUES ('b', '{list: [1, 2, 3]}')$$),
              ('t_cold_cold', 'cold', 'cold', 'key', $$INSERT INTO t VALUES ('b', '{cold: 1}')$$),
              ('t_views_shards', 'views', 'key, shard, amount', 'key, shard', $$SELECT approximation_add('t', 'a', 1, name => 'views')$$),

@@ -115,10 +115,11 @@ require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n)
 							 get_attname(side, numbers[i], false));
 		if (IndexRelationGetNumberOfKeyAttributes(index) != n ||
 			memcmp(index->rd_index->indkey.values, numbers, sizeof(AttrNumber) * n) != 0)
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							errmsg("side table \"%s\" of pattern \"%s\" must have the primary key (%s)",
-								   dp_relation_name(side), decl->name, names.data),
-							errhint("Restore the primary key with ALTER TABLE.")));
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("side table \"%s\" of pattern \"%s\" must have the primary key (%s)",
+							dp_relation_name(side), decl->name, names.data),
+					 errhint("Restore the primary key with ALTER TABLE.")));
 		index_close(index, AccessShareLock);
 	}
 	table_close(rel, AccessShareLock);
