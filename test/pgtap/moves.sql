@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA moving;
 SET search_path = moving, public;
-SELECT plan(59);
+SELECT plan(75);
 
 -- A table with all that lies aside, and four rows; row n has n in every part of it.
 CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
@@ -68,6 +68,26 @@ SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF NEW.id = 5 THEN INSER
           '1: {"n": 6, "list": [6, 2, 3, 4, 5], "seats": [0, 0], "cold": 6} 2=2 3=3 4=4 5=1', 'a trigger inserts a row with the old key') FROM unnest('{f,t}'::boolean[]) AS p, unnest('{aa,zzzz}'::text[]) AS event;
 SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF NEW.id = 5 AND NOT bson_exists(NEW.doc, ''also'') THEN UPDATE moving.t SET doc = bson_update(doc, ''{$push: {list: 6}, $set: {also: true, cold: 6}}'') WHERE id = 5; END IF;', 'UPDATE t SET id = 5 WHERE id = 1'),
           '2=2 3=3 4=4 5: {"n": 1, "list": [1, 2, 3, 4, 5, 6], "seats": [0, "row 1"], "also": true, "cold": 6, "views": 1}', 'a trigger writes what lies aside') FROM unnest('{f,t}'::boolean[]) AS p, unnest('{aa,zzzz}'::text[]) AS event;
+
+-- functions that a trigger calls while keys are changing find what belongs to the row
+SELECT is(moved(p, 'aa AFTER INSERT OR UPDATE OF id', 'PERFORM outlier_push(''moving.t'', NEW.id, 6), approximation_add(''moving.t'', NEW.id, 10, name => ''views''), preallocated_claim(''moving.t'', NEW.id, ''{1}'', ''with '' || (NEW.doc ->> ''n''), name => ''seats'');',
+                'UPDATE t SET id = CASE id WHEN 1 THEN 7 ELSE id - 1 END'),
+          string_agg(format('%s: {"n": %s, "list": [%2$s, 2, 3, 4, 5, 6], "seats": ["with %2$s", "row %2$s"], "cold": %2$s, "views": %s}', CASE n WHEN 1 THEN 7 ELSE n - 1 END, n, n + 10), ' ' ORDER BY n = 1, n),
+          'a trigger calls functions') FROM unnest('{f,t}'::boolean[]) AS p, generate_series(1, 4) n GROUP BY p;
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF NEW.id = 5 THEN INSERT INTO moving.t VALUES (1, bson_build(''n'', 6, ''seats'', bson_array(''new'', 0))); END IF;', 'UPDATE t SET id = 5 WHERE id = 1'),
+          '1: {"n": 6, "seats": ["new", 0]} 2=2 3=3 4=4 5=1', 'a trigger inserts a row with taken seats and the old key') FROM unnest('{f,t}'::boolean[]) AS p, unnest('{aa,zzzz}'::text[]) AS event;
+
+-- a trigger inserts the row again that is being deleted: it keeps what it has, and what lies aside if that may be its own
+SELECT is(moved(p, event || ' AFTER DELETE', 'INSERT INTO moving.t VALUES (OLD.id, ' || given || '); PERFORM approximation_add(''moving.t'', OLD.id, 5, name => ''views'');', 'DELETE FROM t WHERE id = 1'),
+          expected || ' 2=2 3=3 4=4', format('a deleted row is inserted again, %s, trigger %s', what, event))
+FROM (VALUES
+  ('another document', 'aa', 'bson_build(''n'', 9, ''list'', bson_array(9, 8, 7, 6), ''seats'', bson_array(''new'', 0))', '1: {"n": 9, "list": [9, 8, 7, 6], "seats": ["new", "row 1"], "cold": 1, "views": 6}'),
+  ('another document', 'zzzz', 'bson_build(''n'', 9, ''list'', bson_array(9, 8, 7, 6), ''seats'', bson_array(''new'', 0))', '1: {"n": 9, "list": [9, 8, 7, 6], "seats": ["new", 0], "views": 5}'),
+  ('without the array', 'aa', '''{"n": 9}''', '1: {"n": 9, "seats": [0, "row 1"], "cold": 1, "views": 6}'),
+  ('as it was', 'aa', 'OLD.doc', '1: {"n": 1, "list": [1, 2, 3, 4, 5], "seats": [0, "row 1"], "cold": 1, "views": 6}')
+) AS c (what, event, given, expected) CROSS JOIN unnest('{f,t}'::boolean[]) AS p;
+SELECT is(moved(p, '', '', 'WITH d AS (DELETE FROM t WHERE id = 1 RETURNING id) INSERT INTO t SELECT id, ''{"n": 9, "list": [9, 8, 7]}'' FROM d'),
+          '1: {"n": 9, "list": [9, 8, 7], "seats": [0, 0]} 2=2 3=3 4=4', 'the same statement inserts another document') FROM unnest('{f,t}'::boolean[]) AS p;
 
 -- extras in a collection
 CREATE TABLE books (id int PRIMARY KEY, doc bson);

@@ -19,6 +19,7 @@ static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
 static int move_depth(const DpMove *move);
 static bool move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth);
 static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
+static void move_origin(DpDecl *decl, const DpKey *key, int depth, DpKey *origin);
 static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
 static void moves_wait(DpDecl *decl, int depth);
 static DpMove *move_wait(DpDecl *decl, const DpKey *key, const DpMove *around);
@@ -84,20 +85,19 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 void
 dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
 {
-	int depth;
-	int i;
+	move_origin(decl, key, dp_trigger_depth(), origin);
+}
 
-	*origin = *key;
-	if (moves.list == NIL || (depth = dp_trigger_depth()) <= outermost)
-		return;
-	for (i = list_length(moves.list) - 1; i >= 0; i--)
-	{
-		DpMove *move = list_nth(moves.list, i);
+void
+dp_moves_stored(DpDecl *decl, const DpKey *key, DpKey *stored)
+{
+	move_origin(decl, key, moves.list == NIL ? 0 : dp_trigger_depth() + 1, stored);
+}
 
-		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) &&
-			dp_key_identical(decl, &move->to, origin))
-			*origin = move->from;
-	}
+bool
+dp_moves_pending(DpDecl *decl, const DpKey *key)
+{
+	return moves.list != NIL && move_around(decl, key, dp_trigger_depth() + 1) != NULL;
 }
 
 DpMove *
@@ -211,6 +211,23 @@ moves_wait(DpDecl *decl, int depth)
 			move->waits = true;
 			move->depth = around;
 		}
+	}
+}
+
+/* Where the rows of a key were stored before statements at a smaller depth moved them. */
+static void
+move_origin(DpDecl *decl, const DpKey *key, int depth, DpKey *origin)
+{
+	*origin = *key;
+	if (moves.list == NIL || depth <= outermost)
+		return;
+	for (int i = list_length(moves.list) - 1; i >= 0; i--)
+	{
+		DpMove *move = list_nth(moves.list, i);
+
+		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) &&
+			dp_key_identical(decl, &move->to, origin))
+			*origin = move->from;
 	}
 }
 

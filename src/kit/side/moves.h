@@ -55,6 +55,14 @@ extern DpMove *dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
 extern void dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin);
 
 /*
+ * The same for a function that a trigger calls: the trigger's statement may have changed the key,
+ * too.  The other one returns whether rows under this key may belong to another row, or those of
+ * its row are stored elsewhere.
+ */
+extern void dp_moves_stored(DpDecl *decl, const DpKey *key, DpKey *stored);
+extern bool dp_moves_pending(DpDecl *decl, const DpKey *key);
+
+/*
  * AFTER INSERT or UPDATE of a row with this key.  If rows stored under it may belong to another
  * row, or this row's are stored elsewhere, records a change from the key to itself and returns it;
  * else NULL.

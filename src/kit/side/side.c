@@ -24,6 +24,7 @@ static AttrNumber side_column(DpDecl *decl, Oid side, const char *column);
 static AttrNumber
 require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_identity);
 static void require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n);
+static bool inserted_again(DpDecl *decl, const DpKey *key, HeapTuple deleted);
 
 Oid
 dp_side_find(DpDecl *decl, const char *link_id, const char *columns, AttrNumber *numbers)
@@ -153,15 +154,37 @@ dp_side_trigger(DpDecl *decl, TriggerData *trigdata)
 DpMove *
 dp_side_after(DpDecl *decl, TriggerData *trigdata)
 {
+	const DpSideMethods *side = decl->methods->side;
 	DpMove deleted = { .gone = true };
 	DpMove *move = dp_moves_after(decl, trigdata, &deleted.from);
 
 	if (move != NULL)
 		return move;
+	deleted.to = deleted.from;
 	SPI_connect();
-	(void) decl->methods->side->leave(decl, &deleted);
+	if (dp_moves_arriving(decl, &deleted.from) ||
+		!inserted_again(decl, &deleted.from, trigdata->tg_trigtuple))
+		(void) side->leave(decl, &deleted);
+	else if (side->correct != NULL)
+		side->correct(decl, &deleted);
 	SPI_finish();
 	return NULL;
+}
+
+/*
+ * Whether a statement of a trigger has inserted a row with the key of the deleted one.  If the
+ * statement that deleted it inserts one, too, its triggers come later.
+ */
+static bool
+inserted_again(DpDecl *decl, const DpKey *key, HeapTuple deleted)
+{
+	SPIPlanPtr plan = dp_statement(decl, "{as owner}SELECT FROM {table} WHERE {key = $key}"
+										 " AND NOT cmin OPERATOR(pg_catalog.=) {$key+1 cid}");
+	Datum values[INDEX_MAX_KEYS + 1];
+
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	values[decl->nkeys] = CommandIdGetDatum(HeapTupleHeaderGetCmax(deleted->t_data));
+	return dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
 }
 
 void

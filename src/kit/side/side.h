@@ -6,9 +6,10 @@
  * key2, ..., contain that key.
  *
  * A trigger function calls dp_side_trigger(), or the parts of it that it needs.  Rows of deleted
- * rows are deleted at once.  Those of rows whose keys change are moved at the end of the statement
- * (moves.h): all leave, because rows may exchange their keys; then all arrive; then each row of
- * the user's table is corrected.
+ * rows are deleted at once, unless a trigger has inserted a row with the same key again: then they
+ * belong to it, because they may be its own.  Those of rows whose keys change are moved at the end
+ *of the statement (moves.h): all leave, because rows may exchange their keys; then all arrive; then
+ *each row of the user's table is corrected.
  */
 #ifndef DP_KIT_SIDE_SIDE_H
 #define DP_KIT_SIDE_SIDE_H
@@ -45,7 +46,7 @@ typedef struct DpSideMethods
 	/* Stores them under move->to.  Rows that are there already are newer: a trigger wrote them. */
 	void (*arrive)(DpDecl *decl, const DpMove *move, void *rows);
 
-	/* Corrects the row with the key move->to; optional. */
+	/* Corrects the row with the key move->to; if move->gone, it was inserted again.  Optional. */
 	void (*correct)(DpDecl *decl, const DpMove *move);
 
 	/* Deletes rows whose row in the user's table does not exist. */

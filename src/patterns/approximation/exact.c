@@ -158,12 +158,14 @@ dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue 
 							bool restricted)
 {
 	Held held = { a, key, amount, restricted };
+	DpKey stored;
 	Oid table = dp_approximation_shards_table(a);
 
 	/* a user who may not see all rows must be able to see this row */
 	if (restricted)
 		hold_row(&held);
-	dp_shards_add(table, key->values, amount, a->shards, restricted ? NULL : hold_row, &held);
+	dp_moves_stored(a->decl, key, &stored);
+	dp_shards_add(table, stored.values, amount, a->shards, restricted ? NULL : hold_row, &held);
 }
 
 /*
@@ -269,6 +271,7 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 	DpApproximation *a = dp_approximation(decl);
 	Snapshot snapshot;
 	DpAmount total;
+	DpKey stored_key;
 	int64 n;
 
 	if (!document_value(a, stored, &total))
@@ -276,7 +279,8 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 	if (latest)
 		CommandCounterIncrement();
 	snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetActiveSnapshot());
-	n = dp_shards_sum(dp_approximation_shards_table(a), key->values, snapshot, &total);
+	dp_moves_stored(decl, key, &stored_key);
+	n = dp_shards_sum(dp_approximation_shards_table(a), stored_key.values, snapshot, &total);
 	UnregisterSnapshot(snapshot);
 	if (n == 0)
 		return stored;

@@ -30,6 +30,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
+#include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -609,7 +610,8 @@ push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
 	if (doc == NULL)
 		dp_row_missing(o->decl, &key);
 
-	if (!o->stay_last && dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
+	if (!o->stay_last && dp_outlier_flagged(o, doc) && !dp_moves_pending(o->decl, &key) &&
+		dp_outlier_exists(o, &key))
 	{
 		if (o->is_set)
 		{
@@ -669,17 +671,20 @@ push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
 		if (o->is_set)
 		{
 			DpValueList all = { 0 };
-			bool has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key);
+			DpKey stored;
+			bool has_extras;
 			int before;
 			int i;
 
+			dp_moves_stored(o->decl, &key, &stored);
+			has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &stored);
 			if (dp_outlier_array(o, doc, &array))
 				dp_values_add_array(&all, &array);
 			dp_values_distinct(&all);
 			before = all.n;
 			for (i = 0; i < values.n; i++)
 			{
-				if (!has_extras || !dp_outlier_holds(o, &key, &values.v[i], true))
+				if (!has_extras || !dp_outlier_holds(o, &stored, &values.v[i], true))
 					dp_values_add(&all, &values.v[i]);
 			}
 			dp_values_distinct(&all);

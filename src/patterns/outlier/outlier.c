@@ -50,6 +50,7 @@ static const char collected_links;
 static HeapTuple outlier_before(DpOutlier *o, TriggerData *trigdata);
 static HeapTuple outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
 static void outlier_after(DpOutlier *o, TriggerData *trigdata);
+static void drop_former(DpOutlier *o, const DpKey *key, struct varlena *inserted);
 static void
 outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
@@ -312,7 +313,10 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 	if (!is_update)
 	{
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
-		if (dp_moves_arriving(o->decl, &key))
+		/* or a trigger inserts an outlier again that is being deleted */
+		if (dp_moves_arriving(o->decl, &key) ||
+			(dp_trigger_depth() > 1 && !dp_moves_pending(o->decl, &key) &&
+			 dp_outlier_has_extras(o, doc, &key)))
 			return tuple;
 	}
 
@@ -425,6 +429,8 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
 		if (dp_moves_stay(o->decl, &key) != NULL)
 			return;
+		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			drop_former(o, &key, after);
 		SPI_connect();
 		dp_outlier_correct(o, &key, false);
 		SPI_finish();
@@ -459,10 +465,30 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 	}
 	dp_key_of_tuple(o->decl, tuple, desc, &key);
 	move = dp_moves_stay(o->decl, &key);
+	if (move == NULL && TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		drop_former(o, &key, after);
 	if (move == NULL)
 		outlier_changed(o, had_extras ? before : NULL, after, &key);
 	else if (had_extras && array_grown(o, before, after))
 		move->flags |= MOVED_GROWN;
+}
+
+/*
+ * Deletes the extras of a former document with the key of an inserted one: an outer statement is
+ * deleting it.  If the row was written since, they may be its own.
+ */
+static void
+drop_former(DpOutlier *o, const DpKey *key, struct varlena *inserted)
+{
+	struct varlena *doc;
+
+	if (dp_trigger_depth() < 2)
+		return;
+	SPI_connect();
+	doc = dp_outlier_lock(o, key, true, NULL);
+	if (doc != NULL && field_unchanged(o, inserted, doc))
+		dp_outlier_drop(o, key);
+	SPI_finish();
 }
 
 /*
@@ -529,15 +555,13 @@ static void
 extras_correct(DpDecl *decl, const DpMove *move)
 {
 	DpOutlier *o = dp_outlier(decl);
+	bool is_null;
+	struct varlena *doc = dp_outlier_lock(o, &move->to, true, &is_null);
 
-	if (move->flags & MOVED_GROWN)
-	{
-		bool is_null;
-		struct varlena *doc = dp_outlier_lock(o, &move->to, true, &is_null);
-
-		if (doc != NULL && !is_null)
-			append_rest(o, &move->to, doc);
-	}
+	if (doc == NULL || (move->gone && !dp_outlier_flagged(o, doc)))
+		dp_outlier_drop(o, &move->to); /* of the deleted document */
+	else if (move->flags & MOVED_GROWN && !is_null)
+		append_rest(o, &move->to, doc);
 	dp_outlier_correct(o, &move->to, false);
 }
 

@@ -46,6 +46,7 @@
 	" AND c.slot OPERATOR(pg_catalog.=) {$key+1 text}"
 
 static Oid claims_table(DpPreallocated *p);
+static void claims_key(DpPreallocated *p, const DpKey *key, Datum *values);
 static void claims_delete(DpPreallocated *p, Datum *values, const char *slot);
 static bool snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now);
 static void verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot);
@@ -55,10 +56,12 @@ static bool claims_lock(DpPreallocated *p, const DpKey *key, const char *const *
 						const DpValue *holder, bool expired_too);
 static void *claims_leave(DpDecl *decl, const DpMove *move);
 static void claims_arrive(DpDecl *decl, const DpMove *move, void *rows);
+static void claims_correct(DpDecl *decl, const DpMove *move);
 static void claims_drop_orphans(DpDecl *decl);
 
 const DpSideMethods dp_claims_side = { .leave = claims_leave,
 									   .arrive = claims_arrive,
+									   .correct = claims_correct,
 									   .drop_orphans = claims_drop_orphans };
 
 static Oid
@@ -68,6 +71,16 @@ claims_table(DpPreallocated *p)
 		p->side = dp_side_find(p->decl, p->link_id,
 							   "{side key}, slot text; holder bson_value, until timestamptz", NULL);
 	return p->side;
+}
+
+/* Sets values to the key under which the claims are stored now. */
+static void
+claims_key(DpPreallocated *p, const DpKey *key, Datum *values)
+{
+	DpKey stored;
+
+	dp_moves_stored(p->decl, key, &stored);
+	memcpy(values, stored.values, sizeof(Datum) * p->decl->nkeys);
 }
 
 int
@@ -83,7 +96,7 @@ dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now
 	uint64 n;
 	uint64 i;
 
-	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	claims_key(p, key, values);
 	values[decl->nkeys] = TimestampTzGetDatum(now);
 	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0,
 			   SPI_OK_SELECT);
@@ -137,7 +150,7 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 	int made;
 
 	memset(nulls, ' ', sizeof(nulls));
-	memcpy(values, key->values, sizeof(Datum) * nkeys);
+	claims_key(p, key, values);
 	values[nkeys + 1] = TimestampTzGetDatum(now);
 	values[nkeys + 2] = TimestampTzGetDatum(until);
 	if (TIMESTAMP_IS_NOEND(until))
@@ -225,7 +238,7 @@ snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampT
 
 	dp_table_open(&t, claims_table(p), AccessShareLock);
 	until = get_attnum(RelationGetRelid(t.rel), "until");
-	memcpy(values, key->values, sizeof(Datum) * nkeys);
+	claims_key(p, key, values);
 	values[nkeys] = CStringGetTextDatum(slot);
 	dp_table_seek(&t, SnapshotAny, values, nkeys + 1);
 	while (!taken && dp_table_next(&t, ForwardScanDirection))
@@ -257,7 +270,7 @@ verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot)
 	uint64 found[2];
 	int pass;
 
-	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	claims_key(p, key, values);
 	values[decl->nkeys] = CStringGetTextDatum(slot);
 	for (pass = 0; pass < 2; pass++)
 	{
@@ -321,7 +334,7 @@ claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n
 	TimestampTz now;
 	int i;
 
-	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	claims_key(p, key, values);
 	for (i = 0; i < n; i++)
 	{
 		bool isnull;
@@ -368,7 +381,7 @@ dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots,
 						" AND c.until IS NOT NULL",
 						table);
 	memset(nulls, ' ', sizeof(nulls));
-	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	claims_key(p, key, values);
 	values[decl->nkeys + 1] = TimestampTzGetDatum(until);
 	if (for_good)
 		nulls[decl->nkeys + 1] = 'n';
@@ -385,13 +398,12 @@ bool
 dp_claims_release(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 				  const DpValue *holder)
 {
-	DpDecl *decl = p->decl;
 	Datum values[INDEX_MAX_KEYS + 1];
 	int i;
 
 	if (!claims_lock(p, key, slots, n, holder, true))
 		return false;
-	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+	claims_key(p, key, values);
 	for (i = 0; i < n; i++)
 		claims_delete(p, values, slots[i]);
 	return true;
@@ -418,7 +430,7 @@ dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells)
 
 		if (!cell->taken)
 			continue;
-		memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
+		claims_key(p, key, values);
 		values[decl->nkeys] = CStringGetTextDatum(cell->name);
 		values[decl->nkeys + 1] = PointerGetDatum(dp_value_to_varlena(&cell->value));
 		values[decl->nkeys + 2] = TimestampTzGetDatum(GetCurrentTimestamp());
@@ -476,6 +488,13 @@ claims_arrive(DpDecl *decl, const DpMove *move, void *rows)
 		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
 					  DP_MARK_INTERNAL);
 	}
+}
+
+static void
+claims_correct(DpDecl *decl, const DpMove *move)
+{
+	if (move->flags & DP_CLAIMS_TAKEN)
+		(void) dp_preallocated_repair_row(dp_preallocated(decl), &move->to);
 }
 
 /* Deletes expired claims, too. */

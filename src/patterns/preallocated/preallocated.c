@@ -724,6 +724,7 @@ adopt_row(DpPreallocated *p, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *doc = dp_tuple_document(p->decl, trigdata->tg_trigtuple, desc);
+	DpMove *move;
 	bool written;
 	DpCells *cells;
 	DpKey key;
@@ -734,6 +735,12 @@ adopt_row(DpPreallocated *p, TriggerData *trigdata)
 	cells = dp_preallocated_cells(p, doc, &key);
 	if (dp_cells_free(cells) == cells->n)
 		return;
+	move = dp_moves_stay(p->decl, &key);
+	if (move != NULL)
+	{
+		move->flags |= DP_CLAIMS_TAKEN;
+		return;
+	}
 	(void) dp_preallocated_write(p, &key, LockTupleExclusive, empty_document, &written);
 }
 

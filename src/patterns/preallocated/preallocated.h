@@ -134,6 +134,9 @@ extern bool dp_claims_release(DpPreallocated *p, const DpKey *key, const char *c
  */
 extern void dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells);
 
+/* Flag of a move: the document has taken cells, which have not become claims yet */
+#define DP_CLAIMS_TAKEN 0x01
+
 /* The claims follow their documents. */
 extern const struct DpSideMethods dp_claims_side;
 

@@ -225,10 +225,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	doc = dp_tuple_document(c->decl, tuple, desc);
 	SPI_connect();
 	if (doc == NULL)
-	{
-		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
-			side_drop(c, &key);
-	}
+		side_drop(c, &key);
 	else if (is_whole)
 	{
 		/* the document has all fields */
