@@ -4,18 +4,13 @@
 -- made with other opclasses do not support.
 
 -- Ids have types with an immutable conversion, or are compared as text.
-CREATE FUNCTION docpatterns._tree_node(anynonarray) RETURNS bson_value
+CREATE FUNCTION docpatterns._tree_node(anycompatiblenonarray) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS
+COMMENT ON FUNCTION docpatterns._tree_node(anycompatiblenonarray) IS
   'internal: to_bson for the IDs of nodes, which the planner may compute';
-CREATE FUNCTION docpatterns._tree_below_filter(path text, node text) RETURNS bson
+CREATE FUNCTION docpatterns._tree_below_filter(path text, node anycompatiblenonarray) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_below_filter(text, text) IS
-  'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path '
-  'that filters cannot spell';
-CREATE FUNCTION docpatterns._tree_below_filter(path text, node anynonarray) RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anynonarray) IS
+COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anycompatiblenonarray) IS
   'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path '
   'that filters cannot spell';
 
@@ -24,32 +19,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARR
 COMMENT ON FUNCTION tree_is_below(anycompatiblearray, anycompatible) IS
   'Whether node is one of the ancestors';
 
-CREATE FUNCTION tree_is_below(ancestors bson_value[], node text) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns.bson_value_from($2)] $$;
-COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS 'Whether node is one of the ancestors';
-CREATE FUNCTION tree_is_below(ancestors bson_value[], node anynonarray) RETURNS bool
+CREATE FUNCTION tree_is_below(ancestors bson_value[], node anycompatiblenonarray) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns._tree_node($2)] $$;
-COMMENT ON FUNCTION tree_is_below(bson_value[], anynonarray) IS
+COMMENT ON FUNCTION tree_is_below(bson_value[], anycompatiblenonarray) IS
   'Whether node is one of the ancestors';
 
-CREATE FUNCTION tree_is_below(ancestors bson_value, node text) RETURNS bool
+CREATE FUNCTION tree_is_below(ancestors bson_value, node anycompatiblenonarray) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_is_below(bson_value, text) IS 'Whether node is one of the ancestors';
-CREATE FUNCTION tree_is_below(ancestors bson_value, node anynonarray) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_is_below(bson_value, anynonarray) IS
+COMMENT ON FUNCTION tree_is_below(bson_value, anycompatiblenonarray) IS
   'Whether node is one of the ancestors';
 
-CREATE FUNCTION tree_is_below(doc bson, path text, node text) RETURNS bool
+CREATE FUNCTION tree_is_below(doc bson, path text, node anycompatiblenonarray) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
-COMMENT ON FUNCTION tree_is_below(bson, text, text) IS 'Whether node is one of the ancestors';
-CREATE FUNCTION tree_is_below(doc bson, path text, node anynonarray) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
-COMMENT ON FUNCTION tree_is_below(bson, text, anynonarray) IS
+COMMENT ON FUNCTION tree_is_below(bson, text, anycompatiblenonarray) IS
   'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_depth(ancestors anyarray) RETURNS int4

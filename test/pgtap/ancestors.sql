@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 
 -- signatures
 SELECT is((SELECT string_agg(DISTINCT provolatile::text || proparallel::text, ' ') FROM pg_proc WHERE proname IN ('tree_is_below', 'tree_common', 'tree_distance')), 'is', 'immutable and parallel safe');
-SELECT is((SELECT count(*) FROM pg_proc WHERE proname = 'tree_is_below'), 7::bigint, 'all forms of lists');
+SELECT is((SELECT count(*) FROM pg_proc WHERE proname = 'tree_is_below'), 4::bigint, 'all forms of lists');
 SELECT is(pg_typeof(tree_lca('{1}'::int4[], '{1,2}'::int8[])), 'bigint'::regtype, 'arrays of two types');
 SELECT is(pg_typeof(tree_common('{a}'::text[], '{a}'::varchar[])), 'text[]'::regtype, 'of strings');
 

@@ -143,7 +143,7 @@ INSERT INTO pool SELECT 'bson', format('bson_build(%s)', string_agg(format('%L, 
 INSERT INTO pool SELECT DISTINCT type, 'NULL::' || type FROM pool WHERE type NOT IN ('record', 'anyelement');
 INSERT INTO pool VALUES ('record', 'NULL'), ('internal', 'NULL'), ('"any"', 'NULL');
 INSERT INTO pool SELECT '"any"', value FROM pool WHERE type NOT IN ('cstring', 'anyelement', 'internal', '"any"');
-INSERT INTO pool SELECT 'anycompatible', value FROM pool WHERE type = '"any"';
+INSERT INTO pool SELECT t, value FROM pool, unnest('{anycompatible,anycompatiblenonarray}'::text[]) t WHERE type = '"any"';
 
 -- The calls ---------------------------------------------------------------------------------------------------------------
 

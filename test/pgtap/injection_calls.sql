@@ -72,7 +72,8 @@ INSERT INTO harm VALUES ('integer', '2147483647'), ('integer', '(-2147483648)'),
   ('"any"', '''{1,NULL}''::int[]'), ('"any"', '''''::text'), ('"any"', '''NaN''::float8'), ('record', 'ROW()'), ('record', 'ROW(NULL, 1)'), ('bigint[]', '''{}''::bigint[]'), ('bigint[]', '''{{1,2}}''::bigint[]'), ('bigint[]', '''{NULL}''::bigint[]'),
   ('integer[]', '''{}''::int[]'), ('integer[]', '''{NULL}''::int[]'), ('integer[]', '''{{1,2}}''::int[]'), ('bson[]', '''{}''::bson[]'), ('bson[]', 'ARRAY[NULL::bson]'), ('anyelement', 'NULL::text'), ('boolean', 'false');
 
-INSERT INTO harm SELECT 'anycompatible', value FROM harm WHERE type = '"any"';
+INSERT INTO harm SELECT t, value FROM harm, unnest('{anycompatible,anycompatiblenonarray}'::text[]) t WHERE type = '"any"';
+INSERT INTO plain VALUES ('anycompatiblenonarray', '''a''::text');
 
 -- Makes a call and undoes it, and notes what came of it.
 CREATE FUNCTION pg_temp.call(f functions, arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -108,7 +109,7 @@ DECLARE
   v record;
 BEGIN
   FOR f IN SELECT * FROM functions ORDER BY proname, types LOOP
-    PERFORM pg_temp.call(f, ARRAY(SELECT pg_temp.variadic(f, format('NULL::%s', CASE t WHEN '"any"' THEN 'text' WHEN 'anycompatible' THEN 'text' WHEN 'anyelement' THEN 'text' WHEN 'anynonarray' THEN 'text' WHEN 'anyarray' THEN 'text[]' WHEN 'record' THEN 'canary' ELSE t END), i::int) FROM unnest(f.types) WITH ORDINALITY u (t, i) ORDER BY i));
+    PERFORM pg_temp.call(f, ARRAY(SELECT pg_temp.variadic(f, format('NULL::%s', CASE t WHEN '"any"' THEN 'text' WHEN 'anycompatible' THEN 'text' WHEN 'anycompatiblenonarray' THEN 'text' WHEN 'anyelement' THEN 'text' WHEN 'anynonarray' THEN 'text' WHEN 'anyarray' THEN 'text[]' WHEN 'record' THEN 'canary' ELSE t END), i::int) FROM unnest(f.types) WITH ORDINALITY u (t, i) ORDER BY i));
     FOR v IN SELECT i::int AS place, h.value FROM unnest(f.types) WITH ORDINALITY u (t, i)
                CROSS JOIN LATERAL (SELECT harm.value FROM harm WHERE harm.type = t UNION ALL SELECT format('NULL::%s', CASE WHEN t ~ '^"?any' THEN 'text' WHEN t = 'record' THEN 'canary' ELSE t END) UNION ALL SELECT plain.value FROM plain WHERE plain.type = t AND i = 1) h LOOP
       PERFORM pg_temp.call(f, pg_temp.arguments(f, v.place, v.value));

@@ -70,7 +70,7 @@ FROM f CROSS JOIN generate_series(0, 5) v CROSS JOIN LATERAL (
         (CASE WHEN f.provariadic <> 0 AND i = f.pronargs AND t LIKE '%[]' THEN 'VARIADIC ' ELSE '' END) ||
         (SELECT format('{%s %s}', type, what) FROM stored s WHERE type = t AND n = (v + nth - 1) % (SELECT count(*) FROM stored WHERE type = t))
       WHEN t IN ('"any"', 'anycompatible') THEN format('{bson_value %s}', (ARRAY['fields','reversed','two','numbers','backward','documents'])[v + 1])
-      WHEN t IN ('anyelement', 'anynonarray') THEN '''a''::text' WHEN t = 'record' THEN 'ROW({bson fields})'
+      WHEN t IN ('anyelement', 'anycompatiblenonarray') THEN '''a''::text' WHEN t = 'record' THEN 'ROW({bson fields})'
       WHEN t = 'text' THEN CASE WHEN v % 2 = 0 THEN '''n50000''' ELSE '''a''' END
       WHEN t IN ('integer', 'bigint', 'smallint', 'numeric', 'real', 'double precision') THEN '3::' || t
       WHEN t = 'boolean' THEN 'true' WHEN t = 'interval' THEN '''1 hour''::interval' WHEN t ~ '^(time|date)' THEN format('%L::%s', '2024-01-01', t)

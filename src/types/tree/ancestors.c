@@ -179,7 +179,7 @@ dp_tree_depth_value(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_is_below(bson_value, anynonarray) -> bool: whether the node is an
+ * tree_is_below(bson_value, anycompatiblenonarray) -> bool: whether the node is an
  * element of the array, or is the value itself, as in filters
  */
 DP_FUNCTION(dp_tree_is_below_value);
@@ -206,7 +206,7 @@ dp_tree_is_below_value(PG_FUNCTION_ARGS)
 }
 
 /*
- * _tree_below_filter(path text, node anynonarray) -> bson: the filter {path:
+ * _tree_below_filter(path text, node anycompatiblenonarray) -> bson: the filter {path:
  * {$eq: node}}.  NULL if the node is null, which is below nothing.  Raises
  * INVALID_PARAMETER_VALUE for a path that filters cannot spell.
  */
