@@ -56,6 +56,10 @@ BEGIN
     END IF;
     parts := pg_catalog.array_prepend(pg_catalog.current_schema()::pg_catalog.text, parts);
   END IF;
+  IF pg_catalog.to_regnamespace(pg_catalog.quote_ident(parts[1])) IS NULL
+      AND parts[1] OPERATOR(pg_catalog.<>) 'pg_temp' THEN
+    RAISE EXCEPTION 'schema "%" does not exist', parts[1] USING ERRCODE = 'invalid_schema_name';
+  END IF;
   target := pg_catalog.format('%I.%I', parts[1], parts[2]);
   IF key_oid OPERATOR(pg_catalog.=) ANY (ARRAY['@extschema@.bson_value', 'text', 'int4', 'int8',
       'numeric', 'uuid', '@extschema@.objectid']::pg_catalog.regtype[]) IS NOT TRUE THEN

@@ -345,11 +345,13 @@ BEGIN
           OPERATOR(pg_catalog.=) ARRAY(SELECT @extschema@.bson_keys(key_document)
               OPERATOR(pg_catalog.||) '.$**')));
   IF pg_catalog.cardinality(found) OPERATOR(pg_catalog.<>) 1 THEN
-    RAISE EXCEPTION 'table "%" has % such indexes', docpatterns._relname(rel), CASE
-      WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
+    RAISE EXCEPTION 'table "%" has % with this key document or name',
+      docpatterns._relname(rel), CASE
+      WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no index'
+      ELSE 'several indexes' END
       USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN
         'undefined_object' ELSE 'ambiguous_alias' END,
-            HINT = 'collection_list_indexes() shows its indexes; one can be meant by its name.';
+            HINT = 'collection_list_indexes() shows the indexes of the table.';
   END IF;
   EXECUTE pg_catalog.format('DROP INDEX %s.%I', (SELECT c.relnamespace::pg_catalog.regnamespace
         FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel), found[1]);

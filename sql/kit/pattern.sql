@@ -221,9 +221,9 @@ BEGIN
   IF docs IS NULL THEN
     RAISE EXCEPTION 'table "%" has no column% of type bson', docpatterns._relname(rel),
         CASE WHEN doc_column IS NULL THEN
-      '' ELSE format(' %I', doc_column) END
+      '' ELSE format(' "%s"', doc_column) END
       USING ERRCODE = 'undefined_column', HINT = coalesce((
-        SELECT format('It has %s.', string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum))
+        SELECT format('It has %s.', string_agg(format('"%s"', a.attname), ', ' ORDER BY a.attnum))
           FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
             AND a.atttypid = '@extschema@.bson'::regtype HAVING count(*) > 0),
         'Add a column of type bson, or convert one with bson_column_convert().');
@@ -381,7 +381,8 @@ BEGIN
       JOIN docpatterns._pattern_declarations(NULL) d
         ON a.label = ANY (docpatterns._pattern_link_ids(d.options))
       JOIN pg_class c ON c.oid = d.rel
-    WHERE target_name IS NULL OR d.name = target_name LIMIT 1;
+    WHERE (target_name IS NULL OR d.name = target_name) AND (wanted IS NULL OR d.pattern = wanted)
+    LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"',
       table_name, source.name, source.relname

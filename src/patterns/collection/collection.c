@@ -86,6 +86,11 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 			(errcode(ERRCODE_NOT_NULL_VIOLATION),
 			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
 					NameStr(TupleDescAttr(desc, body - 1)->attname), RelationGetRelationName(rel)),
+			 idnull || is_update
+				 ? 0
+				 : errhint("Name the column of documents: INSERT INTO %s (%s) VALUES (...).",
+						   quote_identifier(RelationGetRelationName(rel)),
+						   quote_identifier(NameStr(TupleDescAttr(desc, body - 1)->attname))),
 			 errtablecol(rel, body)));
 
 	/*
