@@ -692,8 +692,8 @@ COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'with the keys of documents that would be too large, 40001 as pattern_alter';
 
 -- Patterns that read what others write have later places (NN in the names of triggers), so the last
--- one ends first; of one place, polymorphic ends before polymorphic_variant. Declarations that others
--- need, also of other tables, are tried again.
+-- one ends first; of one place, polymorphic ends before polymorphic_variant. Declarations that
+-- others need, also of other tables, are tried again.
 CREATE FUNCTION pattern_disable_all(rel regclass DEFAULT NULL) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -733,9 +733,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_disable_all(regclass) IS
-  'Ends all declarations of a table, or of all tables that the caller owns, as pattern_disable does '
-  'and in an order in which each finds what it needs. Returns the number of documents. Locks the '
-  'tables. Errors: those of pattern_disable, 2BP01 where a pattern of another table needs one, '
+  'Ends all declarations of a table, or of all tables that the caller owns, as pattern_disable '
+  'does and in an order in which each finds what it needs. Returns the number of documents. Locks '
+  'the tables. Errors: those of pattern_disable, 2BP01 where a pattern of another table needs one, '
   '42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._pattern_repair_row(rel regclass, name text, key record,

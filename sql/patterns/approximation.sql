@@ -239,8 +239,8 @@ CREATE FUNCTION approximation_add(rel regclass, key anycompatible, amount "any",
 COMMENT ON FUNCTION approximation_add(regclass, anycompatible, "any", text) IS
   'Counts an event: adds the amount on average (with shards exactly) and returns whether anything '
   'was written. Needs UPDATE; locks the row only to write it (with shards, never). Errors: P0002 '
-  'no such document, if it is read, 42804 an amount or a field that is not a number, 22023 an amount '
-  'that is not finite, 42809 a key of another type';
+  'no such document, if it is read, 42804 an amount or a field that is not a number, 22023 an '
+  'amount that is not finite, 42809 a key of another type';
 
 CREATE FUNCTION approximation_read(rel regclass, key anycompatible, name text DEFAULT NULL,
   OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
