@@ -7,9 +7,11 @@
  *
  * A trigger function calls dp_side_trigger(), or the parts of it that it needs.  Rows of deleted
  * rows are deleted at once, unless a trigger has inserted a row with the same key again: then they
- * belong to it, because they may be its own.  Those of rows whose keys change are moved at the end
- *of the statement (moves.h): all leave, because rows may exchange their keys; then all arrive; then
- *each row of the user's table is corrected.
+ * belong to it, because they may be its own.
+ *
+ * Those of rows whose keys change are moved at the end of the statement (moves.h): all leave,
+ * because rows may exchange their keys; then all arrive; then each row of the user's table is
+ * corrected.
  */
 #ifndef DP_KIT_SIDE_SIDE_H
 #define DP_KIT_SIDE_SIDE_H

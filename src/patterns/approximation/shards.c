@@ -6,7 +6,6 @@
 
 #include "access/stratnum.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
@@ -14,7 +13,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/declaration.h"
 #include "kit/rows/table.h"

@@ -21,17 +21,14 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "bson/cast.h"
-#include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
-#include "kit/sql/text.h"
 #include "patterns/outlier/outlier.h"
 
 #define MOVING 4611686018427387904

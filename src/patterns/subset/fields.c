@@ -29,12 +29,10 @@
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "bson/builder.h"
-#include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/limits.h"
 #include "bson/reader.h"
@@ -44,7 +42,6 @@
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
-#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "mql/collection_split.h"
 
