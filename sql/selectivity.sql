@@ -52,3 +52,23 @@ CREATE FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2,
   AS 'MODULE_PATHNAME', 'dp_bson_value_neqjoinsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2, internal) IS
   'for the planner: which share of the pairs of rows have different fields';
+
+-- Conditions on the text of a field (src/index/text_condition.c): operators for those from which
+-- another condition follows that has the estimate, and the values of a text.
+CREATE FUNCTION docpatterns._text_sel(internal, oid, internal, int4) RETURNS float8
+  AS 'MODULE_PATHNAME', 'dp_text_sel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._text_sel(internal, oid, internal, int4) IS
+  'for the planner: a condition that another one estimates';
+CREATE OPERATOR docpatterns.= (LEFTARG = text, RIGHTARG = text, FUNCTION = pg_catalog.texteq,
+  RESTRICT = docpatterns._text_sel);
+COMMENT ON OPERATOR docpatterns.= (text, text) IS 'internal: equal, in plans';
+CREATE OPERATOR docpatterns.~~ (LEFTARG = text, RIGHTARG = text, FUNCTION = pg_catalog.textlike,
+  RESTRICT = docpatterns._text_sel);
+COMMENT ON OPERATOR docpatterns.~~ (text, text) IS 'internal: LIKE, in plans';
+CREATE FUNCTION docpatterns._text_values(value text) RETURNS bson_value[]
+  AS 'MODULE_PATHNAME', 'dp_text_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._text_values(text) IS
+  'internal: values such that each value that ->> shows as the text equals one of them';
+CREATE FUNCTION docpatterns._text_values(value text[]) RETURNS bson_value[]
+  AS 'MODULE_PATHNAME', 'dp_texts_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._text_values(text[]) IS 'internal: the same for several texts';
