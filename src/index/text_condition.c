@@ -9,10 +9,10 @@
  *		doc ->> 'sku' IN (..)		the same for all texts
  *		doc ->> 'sku' LIKE 'x%'		doc -> 'sku' is a string from 'x' to 'y', or no string
  *
- * where _text_values() has every value whose text is 'x', up to equality: strings, and numbers, dates
- * and others that are written so.  The condition itself stays and decides, with an operator of the
- * same function that estimates nothing, because both estimates would be multiplied.  If there is an
- * index on the text, statistics of it, or a partition key, PostgreSQL does better by itself.
+ * where _text_values() has every value whose text is 'x', up to equality: strings, and numbers,
+ *dates and others that are written so.  The condition itself stays and decides, with an operator of
+ *the same function that estimates nothing, because both estimates would be multiplied.  If there is
+ *an index on the text, statistics of it, or a partition key, PostgreSQL does better by itself.
  */
 #include "postgres.h"
 
@@ -164,7 +164,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 		other = linitial(args);
 	}
 	if (field == NULL || contain_var_clause(other) || contain_volatile_functions(other) ||
-		contain_subplans(other) ||		is_served(relid, rel, field))
+		contain_subplans(other) || is_served(relid, rel, field))
 		return NULL;
 
 	value = make_opclause(own_operator("->"), dp_types()->bson_value, false,
@@ -185,13 +185,14 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 	{
 		const DpTypes *types = dp_types();
 		Oid type = exprType(other);
-		Oid values = LookupFuncName(list_make2(makeString("docpatterns"),
-											   makeString("_text_values")),
-									1, &type, false);
-		Node *array = eval_const_expressions(
-			NULL, (Node *) makeFuncExpr(values, types->bson_value_array,
-										list_make1(copyObject(other)), InvalidOid,
-										exprCollation(other), COERCE_EXPLICIT_CALL));
+		Oid values =
+			LookupFuncName(list_make2(makeString("docpatterns"), makeString("_text_values")), 1,
+						   &type, false);
+		Node *array =
+			eval_const_expressions(NULL, (Node *) makeFuncExpr(values, types->bson_value_array,
+															   list_make1(copyObject(other)),
+															   InvalidOid, exprCollation(other),
+															   COERCE_EXPLICIT_CALL));
 		ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 
 		any->opno = OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
@@ -218,7 +219,8 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 	/* PostgreSQL's operator with another estimator */
 	if (IsA(clause, OpExpr))
 		((OpExpr *) clause)->args = list_make2(field, other);
-	*opno = OpernameGetOprid(list_make2(makeString("docpatterns"), makeString("=")), TEXTOID, TEXTOID);
+	*opno =
+		OpernameGetOprid(list_make2(makeString("docpatterns"), makeString("=")), TEXTOID, TEXTOID);
 	return condition;
 }
 
@@ -337,9 +339,9 @@ prefix_condition(Expr *field, Const *pattern)
 	if (!may_be_other(prefix.data))
 		return (Node *) range;
 	last_number = dp_datum_to_value(Float8GetDatum(get_float8_infinity()), FLOAT8OID);
-	return (Node *) make_orclause(
-		list_make3(range, compare(field, "<=", last_number),
-				   compare(field, ">=", dp_text_to_value("{}", 2, NULL))));
+	return (Node *) make_orclause(list_make3(range, compare(field, "<=", last_number),
+											 compare(field,
+													 ">=", dp_text_to_value("{}", 2, NULL))));
 }
 
 /* Whether the text of a value that is no string can begin so: see dp_value_as_text(). */
@@ -367,14 +369,14 @@ static Expr *
 compare(Expr *field, const char *op, struct varlena *value)
 {
 	const DpTypes *types = dp_types();
-	Expr *clause = make_opclause(
-		OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
-									makeString(pstrdup(op))),
-						 types->bson_value, types->bson_value),
-		BOOLOID, false, copyObject(field),
-		(Expr *) makeConst(types->bson_value, -1, InvalidOid, -1, PointerGetDatum(value), false,
-						   false),
-		InvalidOid, InvalidOid);
+	Expr *clause =
+		make_opclause(OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
+												  makeString(pstrdup(op))),
+									   types->bson_value, types->bson_value),
+					  BOOLOID, false, copyObject(field),
+					  (Expr *) makeConst(types->bson_value, -1, InvalidOid, -1,
+										 PointerGetDatum(value), false, false),
+					  InvalidOid, InvalidOid);
 
 	set_opfuncid((OpExpr *) clause);
 	return clause;
@@ -390,8 +392,7 @@ DP_FUNCTION(dp_text_values);
 Datum
 dp_text_values(PG_FUNCTION_ARGS)
 {
-	ArrayBuildState *values =
-		initArrayResult(dp_types()->bson_value, CurrentMemoryContext, false);
+	ArrayBuildState *values = initArrayResult(dp_types()->bson_value, CurrentMemoryContext, false);
 	text *t = PG_GETARG_TEXT_PP(0);
 
 	values = add_values(values, VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
@@ -402,8 +403,7 @@ DP_FUNCTION(dp_texts_values);
 Datum
 dp_texts_values(PG_FUNCTION_ARGS)
 {
-	ArrayBuildState *values =
-		initArrayResult(dp_types()->bson_value, CurrentMemoryContext, false);
+	ArrayBuildState *values = initArrayResult(dp_types()->bson_value, CurrentMemoryContext, false);
 	Datum *texts;
 	bool *nulls;
 	int n;
@@ -520,8 +520,8 @@ dp_text_sel(PG_FUNCTION_ARGS)
 }
 
 /*
- * _text_support(internal) -> internal: nothing; the planner calls it before it looks at a table, and
- * so the library is loaded with its hook
+ * _text_support(internal) -> internal: nothing; the planner calls it before it looks at a table,
+ * and so the library is loaded with its hook
  */
 DP_FUNCTION(dp_text_support);
 Datum
