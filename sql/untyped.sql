@@ -2,13 +2,20 @@
 -- that takes "any" exists a second time with text instead, and PostgreSQL prefers that one.
 -- (A single argument of any type is anycompatible, where untyped means text already.)
 
+CREATE FUNCTION docpatterns.untyped_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_untyped_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns.untyped_support(internal) IS
+  'for the planner: calls the function that takes "any" for a list of arguments';
+
 DO $$
 DECLARE
   f record;
 BEGIN
   FOR f IN
-    SELECT p.proname AS name, pg_catalog.pg_get_functiondef(p.oid) AS definition,
-      pg_catalog.pg_get_function_identity_arguments(p.oid) AS arguments,
+    SELECT pg_catalog.pg_get_functiondef(p.oid) AS definition,
+      pg_catalog.format('@extschema@.%I(%s)', p.proname,
+        pg_catalog.pg_get_function_identity_arguments(p.oid)) AS signature,
+      p.provariadic <> 0 AS is_list,
       pg_catalog.obj_description(p.oid, 'pg_proc') AS comment
     FROM pg_catalog.pg_extension e
       JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_extension'::regclass
@@ -18,8 +25,10 @@ BEGIN
       AND '"any"'::regtype = ANY (p.proargtypes::oid[])
   LOOP
     EXECUTE pg_catalog.replace(pg_catalog.regexp_replace(
-      pg_catalog.format('%s; COMMENT ON FUNCTION @extschema@.%I(%s) IS %L', f.definition,
-        f.name, f.arguments, f.comment), '(VARIADIC [^,)]*)"any"', '\1text[]', 'g'),
+      pg_catalog.format('%1$s; COMMENT ON FUNCTION %2$s IS %3$L;'
+          || CASE WHEN f.is_list
+               THEN 'ALTER FUNCTION %2$s SUPPORT docpatterns.untyped_support' ELSE '' END,
+        f.definition, f.signature, f.comment), '(VARIADIC [^,)]*)"any"', '\1text[]', 'g'),
       '"any"', 'text');
   END LOOP;
 END

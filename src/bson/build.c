@@ -5,12 +5,16 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/supportnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "bson/build.h"
 #include "bson/cast.h"
@@ -231,6 +235,45 @@ dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
 	p[0] = DP_TYPE_ARRAY;
 	dp_put_int32(p + 1, (int32) (len - state->builder.head));
 	((uint8 *) result)[len - 1] = 0;
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * untyped_support(internal) -> internal: a call of a function with VARIADIC text[] becomes one of
+ * its twin with VARIADIC "any", which needs no array.  sql/untyped.sql makes these functions.
+ */
+DP_FUNCTION(dp_untyped_support);
+Datum
+dp_untyped_support(PG_FUNCTION_ARGS)
+{
+	Node *request = (Node *) PG_GETARG_POINTER(0);
+	FuncExpr *call;
+	ArrayExpr *list;
+	FuncExpr *result;
+	Oid *types;
+	int n;
+	Oid twin;
+
+	if (!IsA(request, SupportRequestSimplify))
+		PG_RETURN_POINTER(NULL);
+	call = ((SupportRequestSimplify *) request)->fcall;
+	list = llast(call->args);
+	if (!IsA(list, ArrayExpr) || list->multidims)
+		PG_RETURN_POINTER(NULL);
+
+	(void) get_func_signature(call->funcid, &types, &n);
+	types[n - 1] = ANYOID;
+	twin = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(get_func_name(call->funcid)),
+						   PointerGetDatum(buildoidvector(types, n)),
+						   ObjectIdGetDatum(get_func_namespace(call->funcid)));
+	if (!OidIsValid(twin) ||
+		list_length(call->args) - 1 + list_length(list->elements) > FUNC_MAX_ARGS)
+		PG_RETURN_POINTER(NULL);
+	result = makeFuncExpr(twin, call->funcresulttype,
+						  list_concat(list_copy_head(call->args, n - 1), list->elements),
+						  call->funccollid, call->inputcollid, call->funcformat);
+	result->funcretset = call->funcretset;
 	PG_RETURN_POINTER(result);
 }
 

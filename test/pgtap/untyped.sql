@@ -1,6 +1,6 @@
 -- Parameters without a type, as drivers send them: every public call can be prepared with them, and they are text.
 BEGIN;
-SELECT plan(38);
+SELECT plan(41);
 
 -- All calls, with every number of arguments. Those that remain have a row as a pattern, or accept lists of several types.
 CREATE TEMP TABLE failed (name text, state text, message text);
@@ -53,6 +53,18 @@ SELECT is(bson_build('a', 1, 'b', 'x', 'c', NULL, 'd', ROW(1, 'y')), '{a: 1, b: 
 CREATE DOMAIN pg_temp.small AS int CHECK (VALUE < 10);
 SELECT is(bson_typeof(to_bson(5::pg_temp.small)) || ' ' || bson_typeof(to_bson(ARRAY[1, 2])) || ' ' || bson_typeof(to_bson(ROW(1))) || ' ' || coalesce(bson_typeof(to_bson(NULL)), 'NULL'), 'int array object NULL', 'a domain, an array, a row, NULL');
 SELECT is((SELECT bson_agg(v) FROM (VALUES (1::pg_temp.small), (NULL)) t (v)), '[1, null]', 'in an aggregate');
+
+-- The list of arguments is planned as one of "any", without an array.
+CREATE FUNCTION pg_temp.planned(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+BEGIN
+  EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO result;
+  RETURN result;
+END $$;
+SELECT unalike(pg_temp.planned('SELECT bson_build(''a'', n::text), bson_array_append(''{a: []}'', ''a'', n::text, ''x'') FROM generate_series(1, 2) n'), '%VARIADIC%', 'without an array');
+SELECT is((SELECT bson_agg(bson_build('a', n::text, 'b', nullif(n, 2)::text) || bson_array_append('{c: []}', 'c', n::text, 'x')) FROM generate_series(1, 2) n), '[{a: "1", b: "1", c: ["1", "x"]}, {a: "2", b: null, c: ["2", "x"]}]', 'with the same result');
+SELECT alike(pg_temp.planned('SELECT bson_build(VARIADIC string_to_array(n::text, '','')) FROM generate_series(1, 2) n'), '%VARIADIC%', 'an array that is computed stays one');
 
 -- Keys: text is read by the input function of the column's type.
 CREATE TABLE by_int (id int PRIMARY KEY, doc bson);
