@@ -32,9 +32,9 @@ async function column(query, ...values) {
 }
 const one = async (query, ...values) => (await column(query, ...values))[0]
 const product = (client, key) =>
-  client.query('SELECT doc FROM products WHERE _id = $1', [json(key)]).then((r) => r.rows[0].doc)
+  client.query('SELECT doc FROM products WHERE _id = $1', [key]).then((r) => r.rows[0].doc)
 const save = (client, document) =>
-  client.query('UPDATE products SET doc = $1 WHERE _id = $2', [bson(document), json(document._id)])
+  client.query('UPDATE products SET doc = $1 WHERE _id = $2', [bson(document), document._id])
 
 async function load(table, count, make) {
   function* rows() {
@@ -57,8 +57,10 @@ const order = (i, random) => ({ _id: i, customer: random(0, customers - 1),
 
 // Tables, patterns and documents. Product 7 has more buyers than fit.
 async function build() {
-  for (const table of ['categories', 'products', 'reviews', 'customers', 'orders']) {
-    await pool.query('SELECT collection_create($1)', [table])
+  const types = {
+    categories: 'text', products: 'int8', reviews: 'int8', customers: 'int8', orders: 'int8' }
+  for (const [table, type] of Object.entries(types)) {
+    await pool.query('SELECT collection_create($1, key_type => $2)', [table, type])
   }
   await pool.query(`SELECT tree_enable('categories', parent => 'parent', path => 'path')`)
   await load('categories', 40, (i) =>
@@ -111,7 +113,7 @@ async function pages() {
   await pool.query("SELECT outlier_push('products', 7, $1::int)", [500])
   ok(await one("SELECT outlier_contains('products', 7, $1::int)", 500), 'and gets another one')
 
-  const path = (await one('SELECT doc FROM categories WHERE _id = $1', json('c39'))).path
+  const path = (await one('SELECT doc FROM categories WHERE _id = $1', 'c39')).path
   ok(path === '.c0.c3.c12', 'a category knows its path', path)
   const march = await one(`SELECT sum((doc -> 'amount')::int) FROM orders
     WHERE doc -> 'at' >= $1::timestamptz AND doc -> 'at' < $2::timestamptz`,
@@ -154,11 +156,11 @@ async function write(number, rounds) {
     switch (mine(0, 6)) {
       case 0: await run('INSERT INTO reviews (doc) VALUES ($1)', bson(review(id, mine))); break
       case 1: await run('INSERT INTO orders (doc) VALUES ($1)', bson(order(id, mine))); break
-      case 2: await run('DELETE FROM reviews WHERE _id = $1', json(mine(0, reviews - 1))); break
+      case 2: await run('DELETE FROM reviews WHERE _id = $1', mine(0, reviews - 1)); break
       case 3: await run("UPDATE customers SET doc['name'] = $1::text WHERE _id = $2",
-        `Renamed ${i}`, json(mine(0, customers - 1))); break
-      case 4: await run("SELECT outlier_push('products', 7, $1::int)", id); break
-      case 5: await run("SELECT tree_move('categories', $1::text, $2::text)",
+        `Renamed ${i}`, mine(0, customers - 1)); break
+      case 4: await run("SELECT outlier_push('products', $1, $2::int)", 7, id); break
+      case 5: await run("SELECT tree_move('categories', $1, $2)",
         `c${mine(31, 39)}`, `c${mine(1, 12)}`); break
       case 6: await run('INSERT INTO readings VALUES ($1, $2, 1)', number,
         new Date(start + 400 * day + i * minute))
