@@ -17,6 +17,13 @@ COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, te
   'filter, $2 operands), order, how one row is told from the others, how documents are inserted, '
   'and how split ones are changed; 22023 for an update that replaces several documents';
 
+CREATE FUNCTION docpatterns._collection_read(statement text, filter bson, operands bson_value[],
+  sort bson, projection bson, skip bigint, take bigint) RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_collection_read' LANGUAGE C STABLE;
+COMMENT ON FUNCTION docpatterns._collection_read(text, bson, bson_value[], bson, bson, bigint,
+  bigint) IS
+  'internal: runs a statement whose parameters are the other arguments; the session keeps it';
+
 CREATE FUNCTION docpatterns._collection_ticket() RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._collection_ticket() IS
@@ -61,12 +68,13 @@ BEGIN
     RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   q := docpatterns._collection_query(rel, filter, sort, coalesce(projection, '{}'));
-  RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
+  RETURN QUERY SELECT docpatterns._collection_read(pg_catalog.concat('SELECT ',
       CASE WHEN projection IS NULL THEN q.doc ELSE
         pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
       ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering,
-      ' OFFSET $5 LIMIT $6')
-    USING filter, q.operands, sort, projection, skip, take;
+      CASE WHEN skip OPERATOR(pg_catalog.>) 0 THEN ' OFFSET $5' END,
+      CASE WHEN take IS NOT NULL THEN ' LIMIT $6' END),
+    filter, q.operands, sort, projection, skip, take);
 END
 $$;
 COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) IS

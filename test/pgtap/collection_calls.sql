@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(296);
+SELECT plan(306);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -367,6 +367,40 @@ SELECT is(collection_delete('big', '{_id: 8}'), 0::bigint, 'not deleted');
 SELECT is(collection_delete('big', '{_id: {$lt: 24}}', true), 4::bigint, 'but these');
 RESET ROLE;
 SELECT is(collection_count('big', '{mine: 1}'), 6::bigint, 'and only these');
+
+-- ---------------------------------------------------------------- plans that are kept
+
+SELECT made FROM collection_create('kept') AS made \g /dev/null
+INSERT INTO kept (doc) SELECT bson_build('_id', i, 'k', 'v' || i, 'n', i % 10) FROM generate_series(1, 2000) i;
+SELECT collection_create_index('kept', '{k: 1}') \g /dev/null
+ANALYZE kept;
+CREATE FUNCTION kept_find(key text) RETURNS int LANGUAGE sql AS $$SELECT (d -> '_id')::int FROM collection_find('kept', bson_build('k', key)) d$$;
+SELECT is((SELECT count(*) FROM generate_series(1, 20) i WHERE kept_find('v' || i) = i), 20::bigint, 'one plan for many values');
+SELECT is((SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident LIKE '%.kept AS t%'), 1::bigint, 'is kept');
+DROP INDEX kept_k_idx;
+SELECT is(kept_find('v7'), 7, 'the plan follows a dropped index');
+ALTER TABLE kept ADD COLUMN more int, ALTER COLUMN doc SET STORAGE EXTERNAL;
+SELECT is(kept_find('v8'), 8, 'a changed table');
+ALTER TABLE kept RENAME TO kept_before;
+SELECT made FROM collection_create('kept') AS made \g /dev/null
+INSERT INTO kept (doc) VALUES ('{_id: 70, k: "v7"}');
+SELECT is(kept_find('v7'), 70, 'and another one of that name');
+SELECT is((SELECT sum(collection_count('kept_before', bson_build('f' || i, 1)) + (SELECT count(*) FROM collection_find('kept_before', bson_build('f' || i, bson_build('$ne', 1)), take => i))) FROM generate_series(1, 100) i), 5050::numeric, 'more statements than plans are kept');
+SELECT is(kept_find('v7'), 70, 'and again');
+GRANT SELECT ON kept TO calls_reader;
+ALTER TABLE kept ENABLE ROW LEVEL SECURITY;
+SET LOCAL ROLE calls_reader;
+SELECT is(kept_find('v7'), NULL, 'a policy for another role');
+RESET ROLE;
+CREATE FUNCTION kept_inner(doc bson) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER AS $$SELECT kept_find(doc ->> 'k') = 70$$;
+CREATE POLICY finds ON kept USING (kept_inner(doc));
+SET LOCAL ROLE calls_reader;
+SELECT is(kept_find('v7'), 70, 'a plan that runs inside itself');
+RESET ROLE;
+REVOKE SELECT ON kept FROM calls_reader;
+SET LOCAL ROLE calls_reader;
+SELECT throws_ok($$SELECT kept_find('v7')$$, '42501', NULL, 'a right that is gone');
+RESET ROLE;
 
 SELECT * FROM finish();
 ROLLBACK;
