@@ -61,8 +61,10 @@ BEGIN
     RAISE EXCEPTION 'schema "%" does not exist', parts[1] USING ERRCODE = 'invalid_schema_name';
   END IF;
   target := pg_catalog.format('%I.%I', parts[1], parts[2]);
-  IF key_oid OPERATOR(pg_catalog.=) ANY (ARRAY['@extschema@.bson_value', 'text', 'int4', 'int8',
-      'numeric', 'uuid', '@extschema@.objectid']::pg_catalog.regtype[]) IS NOT TRUE THEN
+  IF (pg_catalog.strpos(key_type, '(') OPERATOR(pg_catalog.=) 0 AND key_oid
+      OPERATOR(pg_catalog.=) ANY (ARRAY['@extschema@.bson_value', 'pg_catalog.text',
+        'pg_catalog.int4', 'pg_catalog.int8', 'pg_catalog.numeric', 'pg_catalog.uuid',
+        '@extschema@.objectid']::pg_catalog.regtype[])) IS NOT TRUE THEN
     RAISE EXCEPTION 'collections cannot have keys of type "%"', key_type
       USING ERRCODE = 'invalid_parameter_value',
         HINT = 'Use bson_value, text, int4, int8, numeric, uuid or objectid.';

@@ -8,9 +8,15 @@ CREATE TABLE made AS SELECT t AS type, collection_create('c_' || t, key_type => 
   FROM unnest('{bson_value,text,int4,int8,numeric,uuid,objectid}'::text[]) t;
 SELECT col_type_is(rel::text, '_id', format_type(type::regtype, NULL), type) FROM made;
 SELECT col_is_pk(rel::text, '_id', type) FROM made;
-SELECT throws_ok(format('SELECT collection_create(%L, key_type => %L)', 'c', t), '22023', NULL, t) FROM unnest('{bool,jsonb,no_such,int8[]}'::text[]) t;
+SELECT throws_ok(format('SELECT collection_create(%L, key_type => %L)', 'c', t), '22023', NULL, t) FROM unnest('{bool,jsonb,no_such,int8[],"numeric(5,2)"}'::text[]) t;
+CREATE SCHEMA types;
+CREATE DOMAIN types.text AS text;
+SET search_path = types, pg_catalog, public;
+SELECT throws_ok($$SELECT collection_create('public.c', key_type => 'text')$$, '22023', NULL, 'another type with this name');
+RESET search_path;
+DROP SCHEMA types CASCADE;
 SELECT is(collection_create('c_int8', true, 'bigint')::text, 'c_int8', 'it exists already');
-SELECT throws_ok($$SELECT collection_create('c_int8', true, 'int4')$$, '42809', 'relation c_int8 exists but is not a collection with keys of type integer', 'not with other keys');
+SELECT throws_ok($$SELECT collection_create('c_int8', true, 'int4')$$, '42809', 'relation "c_int8" exists but is not a collection with keys of type integer', 'not with other keys');
 
 -- Documents whose _id fits, and others.
 SELECT lives_ok(format('INSERT INTO c_%s (doc) VALUES (%L)', t, d), t || ' ' || d) FROM (VALUES
