@@ -6,7 +6,7 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" docpatterns.con
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
 
-# The install script is these parts, joined in this order.
+# The install script is these parts, joined in this order; a pattern needs nothing of another one.
 SQL_PARTS = $(wildcard \
 	sql/types.sql \
 	sql/selectivity.sql \
@@ -44,50 +44,9 @@ SQL_PARTS = $(wildcard \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \
 	sql/kit/pattern.sql \
-	sql/kit/derive.sql \
-	sql/patterns/outlier.sql \
-	sql/patterns/bucket.sql \
-	sql/patterns/bucket_calls.sql \
-	sql/patterns/tree.sql \
-	sql/patterns/tree_calls.sql \
-	sql/patterns/tree_attach.sql \
-	sql/patterns/computed.sql \
-	sql/patterns/computed_calls.sql \
-	sql/patterns/rollup.sql \
-	sql/patterns/fanout.sql \
-	sql/patterns/subset.sql \
-	sql/patterns/subset_split.sql \
-	sql/patterns/subset_fields.sql \
-	sql/patterns/reference.sql \
-	sql/patterns/reference_calls.sql \
-	sql/patterns/approximation.sql \
-	sql/patterns/attribute.sql \
-	sql/patterns/attribute_calls.sql \
-	sql/patterns/polymorphic.sql \
-	sql/patterns/polymorphic_calls.sql \
-	sql/patterns/polymorphic_merge.sql \
-	sql/patterns/schema_versioning.sql \
-	sql/patterns/schema_versioning_calls.sql \
-	sql/patterns/versioning.sql \
-	sql/patterns/versioning_calls.sql \
-	sql/patterns/preallocated.sql \
-	sql/patterns/preallocated_calls.sql \
-	sql/patterns/payload.sql \
-	sql/patterns/change_feed.sql \
-	sql/patterns/single_collection.sql \
-	sql/patterns/single_collection_calls.sql \
-	sql/patterns/relationship.sql \
-	sql/patterns/relationship_calls.sql \
-	sql/patterns/query_table.sql \
-	sql/patterns/single_table.sql \
-	sql/patterns/single_table_calls.sql \
-	sql/patterns/kv.sql \
-	sql/patterns/kv_hash.sql \
-	sql/patterns/kv_set.sql \
-	sql/patterns/kv_sorted.sql \
-	sql/patterns/kv_leaderboard.sql \
-	sql/untyped.sql \
-	sql/pattern_advise.sql)
+	sql/kit/derive.sql) \
+	$(sort $(wildcard sql/patterns/*.sql)) \
+	sql/untyped.sql sql/pattern_advise.sql
 
 # Steps between releases are in sql/upgrades. From each release that one leads away from, they are joined into a script to this
 # version (see docs/releasing.md).

@@ -118,7 +118,7 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_paths(text, bson) IS
   'paths of the fields of a declaration with these options: kept by it alone, guarded because '
-  'bringing documents in line could lose a value there, derived from something else';
+  'bringing documents in line could lose a value there, derived from something else, or only read';
 
 CREATE FUNCTION docpatterns._pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;

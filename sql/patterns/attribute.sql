@@ -141,18 +141,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k
         LIMIT 1)
     FROM docpatterns._pattern_declarations($1) d
-      CROSS JOIN LATERAL (SELECT q.path FROM docpatterns._pattern_paths(d.pattern, d.options) AS q
-                            WHERE q.kept OR q.derived
-                          UNION ALL
-                          SELECT @extschema@.bson_get_text(d.options, o)
-                            FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field',
-                                'time_field', 'parent']) AS o
-                          WHERE @extschema@.bson_typeof(d.options, o) = 'string') AS p (path)
+      CROSS JOIN LATERAL docpatterns._pattern_paths(d.pattern, d.options) AS p
     WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS
-  'options of a declaration with the names of fields that other patterns of the table keep or go '
-  'by';
+  'options of a declaration with the names of fields that other patterns of the table keep or read';
 
 CREATE FUNCTION docpatterns._attribute_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -260,9 +260,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->)
     'fields'::text)::@extschema@.bson) AS k
   UNION ALL SELECT '"_computed"', false, false, true
+  UNION ALL SELECT @extschema@.bson_get_text($1, 'target_field'), false, false, false
+    WHERE @extschema@.bson_exists($1, 'target_field')
 $$;
 COMMENT ON FUNCTION docpatterns._computed_paths(bson) IS
-  'paths of the computed fields and of their state';
+  'paths of the computed fields, of their state and of the key that they are found by';
 
 CREATE FUNCTION docpatterns._computed_view_sources(view regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

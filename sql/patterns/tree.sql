@@ -167,13 +167,13 @@ COMMENT ON FUNCTION docpatterns._tree_verify(regclass, bson) IS
 CREATE FUNCTION docpatterns._tree_paths(options bson, OUT path text, OUT kept boolean,
   OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, o), true, true, true
+  SELECT @extschema@.bson_get_text($1, o), o <> t.truth, o <> t.truth, o <> t.truth
     FROM unnest('{parent,ancestors,path,children,depth}'::text[]) AS o
+      CROSS JOIN coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent') AS t (truth)
   WHERE @extschema@.bson_exists($1, o)
-    AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
 $$;
 COMMENT ON FUNCTION docpatterns._tree_paths(bson) IS
-  'paths of the fields that the tree pattern derives from the one that is written by hand';
+  'paths of the fields of a tree: all but the one that users write are derived from it';
 
 -- The triggers on the table, created again when options change. The main one has the declaration.
 CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void

@@ -117,7 +117,7 @@ dp_pattern_option_paths(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	for (; option->name != NULL; option++)
 	{
-		if ((option->flags & (DP_KEPT | DP_GUARDED | DP_DERIVED)) == 0 ||
+		if ((option->flags & (DP_KEPT | DP_GUARDED | DP_DERIVED | DP_USED)) == 0 ||
 			!has_option(options, option->name, &value))
 			continue;
 		if (value.type == DP_TYPE_STRING)

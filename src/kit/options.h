@@ -34,6 +34,7 @@ typedef enum DpOptionType
 #define DP_KEPT 8      /* a path, or paths, that the pattern maintains: other patterns must not */
 #define DP_GUARDED 16  /* also true: making documents consistent could lose a value there */
 #define DP_DERIVED 32  /* also: derived from something else; histories leave it out */
+#define DP_USED 64     /* the pattern reads it there: other patterns must not move it */
 
 typedef struct DpOption
 {

@@ -42,6 +42,9 @@
 #include "mql/spec.h"
 #include "mql/update_tree.h"
 
+/* The trigger function of collections, which is the same for all */
+#define COLLECTION_TRIGGER "collection_set_id"
+
 /* A relation as the calls see it */
 typedef struct Target
 {
@@ -404,9 +407,8 @@ is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
 	 * what the relation has may be freed by a look into a catalog, so it is taken after the last
 	 * one
 	 */
-	function =
-		LookupFuncName(list_make2(makeString("docpatterns"), makeString("collection_set_id")), 0,
-					   NULL, true);
+	function = LookupFuncName(list_make2(makeString("docpatterns"), makeString(COLLECTION_TRIGGER)),
+							  0, NULL, true);
 	triggers = rel->trigdesc;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
@@ -417,6 +419,13 @@ is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
 			return dp_collection_columns(trigger, RelationGetDescr(rel), key, doc);
 	}
 	return false;
+}
+
+bool
+dp_collection_is_trigger(const Trigger *trigger)
+{
+	return trigger->tgnargs == 0 && strncmp(trigger->tgname, "zz_docpatterns_00", 17) == 0 &&
+		   dp_is_internal(trigger->tgfoid, COLLECTION_TRIGGER);
 }
 
 bool

@@ -43,6 +43,9 @@ extern bool dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type
  */
 extern bool dp_doc_is_call(Node *node, const char *function, Oid argtype, Const **arg);
 
+/* True for the trigger that maintains the key of a collection. */
+extern bool dp_collection_is_trigger(const Trigger *trigger);
+
 /* The column that is the key of a collection, 0 if the relation is not one. */
 extern AttrNumber dp_collection_key(Relation rel);
 

@@ -24,6 +24,7 @@
 #include "kit/rows/lookup.h"
 #include "kit/sql/function.h"
 #include "kit/statement.h"
+#include "mql/collection_calls.h"
 
 static HTAB *facts_table = NULL;
 
@@ -127,7 +128,7 @@ facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 		}
 		if (TRIGGER_FOR_UPDATE(type))
 		{
-			if (row && before && dp_trigger_is_collection(trigger))
+			if (row && before && dp_collection_is_trigger(trigger))
 				collection = true;
 			else if (row && before)
 				fire->trig_update_before_row = true;

@@ -188,14 +188,6 @@ dp_table_leaves(Relation rel, LOCKMODE lockmode)
 	return leaves;
 }
 
-/* The trigger for the column _id is the same for all collections. */
-bool
-dp_trigger_is_collection(const Trigger *trigger)
-{
-	return trigger->tgnargs == 0 && strncmp(trigger->tgname, "zz_docpatterns_00", 17) == 0 &&
-		   dp_is_internal(trigger->tgfoid, "collection_set_id");
-}
-
 /* Makes a lookup, in the context. */
 static DpLookup *
 lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, MemoryContext context)

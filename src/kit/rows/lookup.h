@@ -34,9 +34,6 @@ extern DpLookupIndex *dp_lookup_key(Relation rel);
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
 extern void dp_lookup_missing(DpLookup *lookup, Relation rel) pg_attribute_noreturn();
 
-/* True for a trigger that maintains the _id of a collection. */
-extern bool dp_trigger_is_collection(const Trigger *trigger);
-
 /* Changes with every change of the schema of any relation. */
 extern uint64 dp_schema_generation(void);
 

@@ -87,7 +87,7 @@ static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED, DP_INTO(Merge, field_path) },
 	{ "merge_on", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, on) },
-	{ "target_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, target_field) },
+	{ "target_field", DP_OPTION_PATH, DP_REQUIRED | DP_USED, DP_INTO(Merge, target_field) },
 	{ "is_array", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(Merge, is_array) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
 	{ NULL }

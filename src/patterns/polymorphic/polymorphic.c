@@ -80,7 +80,7 @@ static void poly_refuse(DpPoly *p, const DpValue *doc) pg_attribute_noreturn();
 static const DpPolyVariant *poly_variant(DpPoly *p, const DpValue *value);
 
 static const DpOption polymorphic_options[] = {
-	{ "by", DP_OPTION_PATH, DP_REQUIRED, DP_TEXT_INTO(DpPoly, by) },
+	{ "by", DP_OPTION_PATH, DP_REQUIRED | DP_USED, DP_TEXT_INTO(DpPoly, by) },
 	{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "accept"),
 	  DP_INTO(DpPoly, accept) },
 	{ "common", DP_OPTION_SCHEMA, DP_ALTERABLE },

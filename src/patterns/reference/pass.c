@@ -28,6 +28,7 @@
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
+#include "mql/collection_calls.h"
 #include "patterns/reference/reference.h"
 
 /* A row that may have to be written */
@@ -280,7 +281,7 @@ static bool
 skip_trigger(const Trigger *trigger)
 {
 	return dp_is_internal(trigger->tgfoid, "reference_trigger") ||
-		   dp_is_internal(trigger->tgfoid, "collection_set_id");
+		   dp_collection_is_trigger(trigger);
 }
 
 /* The rows that name an id of the sets, in the order of their keys. */

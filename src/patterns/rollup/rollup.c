@@ -31,16 +31,17 @@ static int level_compare(const void *a, const void *b);
 static void add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign);
 static struct varlena *totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc);
 
-static const DpOption options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
-									{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
-									{ "group_by", DP_OPTION_PATHS, DP_REQUIRED },
-									{ "time_field", DP_OPTION_PATH, DP_INTO(DpRollup, time) },
-									{ "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
-									{ "time_zone", DP_OPTION_TEXT, DP_REQUIRED,
-									  .with = "time_field" },
-									{ "filter", DP_OPTION_FILTER },
-									{ "order_by", DP_OPTION_ORDER },
-									{ NULL } };
+static const DpOption options[] = {
+	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
+	{ "group_by", DP_OPTION_PATHS, DP_REQUIRED },
+	{ "time_field", DP_OPTION_PATH, DP_USED, DP_INTO(DpRollup, time) },
+	{ "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
+	{ "time_zone", DP_OPTION_TEXT, DP_REQUIRED, .with = "time_field" },
+	{ "filter", DP_OPTION_FILTER },
+	{ "order_by", DP_OPTION_ORDER },
+	{ NULL }
+};
 
 static const DpDeriveMethods methods = { .main_on_source = true,
 										 .open = rollup_open,

@@ -50,7 +50,7 @@ static const DpOption tree_options[] = {
 };
 
 static const DpOption attached_options[] = {
-	{ "parent", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpTree, parent),
+	{ "parent", DP_OPTION_PATH, DP_REQUIRED | DP_USED, DP_INTO(DpTree, parent),
 	  DP_TEXT_INTO(DpTree, parent_text) },
 	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT | DP_GUARDED | DP_DERIVED,
 	  DP_INTO(DpTree, ancestors), DP_TEXT_INTO(DpTree, ancestors_text) },
