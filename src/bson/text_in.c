@@ -74,6 +74,7 @@ static int parse_number(DpParser *p);
 static int parse_regex(DpParser *p);
 static bool open_container(DpParser *p, uint32 *start);
 static bool close_container(DpParser *p, uint32 start, int height, const char *where);
+static const char *sql_type(const DpParser *p, const char **meant);
 static bool is_date(const DpParser *p);
 static bool skip_comment(DpParser *p);
 static bool fail_expected(DpParser *p, const char *expected);
@@ -163,12 +164,16 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint, c
 	va_list args;
 	int line = 1;
 	int column = 1;
+	const char *cast;
+	const char *meant = NULL;
 
-	if (is_date(p))
+	cast = sqlstate == ERRCODE_INVALID_TEXT_REPRESENTATION ? sql_type(p, &meant) : NULL;
+	if (cast != NULL)
 		dp_ereturn(p->escontext, false,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input for type %s: \"%s\"", p->type, p->start),
-					errhint("Cast dates: '%s'::timestamptz.", p->start)));
+					errhint("Cast %s: '%s'::%s%s.", meant, p->start, cast,
+							strcmp(cast, "text") == 0 ? ", or compare them with ->>" : "")));
 
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
@@ -194,7 +199,32 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint, c
 				hint ? errhint("%s", hint) : 0));
 }
 
-/* True if the whole text of a value is a date, which Extended JSON does not have. */
+/*
+ * The SQL type that the whole text of a value was meant to have, and what it is; NULL if it has
+ * characters that Extended JSON has around names and strings.
+ */
+static const char *
+sql_type(const DpParser *p, const char **meant)
+{
+	Size len = p->end - p->start;
+
+	if (strcmp(p->type, "bson_value") != 0 || len > 100)
+		return NULL;
+	*meant = "dates";
+	if (is_date(p))
+		return "timestamptz";
+	if (strcspn(p->start, "\"'{}[](),:;/\\\n") < len)
+		return NULL;
+	*meant = "ObjectIds";
+	if (len == 24 && strspn(p->start, "0123456789abcdefABCDEF") == len)
+		return "objectid";
+	*meant = "UUIDs";
+	if (len == 36 && strspn(p->start, "0123456789abcdefABCDEF-") == len)
+		return "uuid";
+	*meant = "strings";
+	return "text";
+}
+
 static bool
 is_date(const DpParser *p)
 {
@@ -207,8 +237,7 @@ is_date(const DpParser *p)
 		if (form[i] == '0' ? !isdigit((unsigned char) p->start[i]) : p->start[i] != form[i])
 			return false;
 	}
-	return len <= 40 && strspn(p->start, "0123456789-+:. TZ") == len &&
-		   strcmp(p->type, "bson_value") == 0;
+	return len <= 40 && strspn(p->start, "0123456789-+:. TZ") == len;
 }
 
 /*

@@ -172,13 +172,11 @@ dp_parser_word(DpParser *p)
 		/* not within a character */
 		while (((uint8) p->cur[len] & 0xC0) == 0x80)
 			len++;
-		dp_parser_fail(
-			p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
-			p->start != where ? "Write strings in quotes."
-			: strcmp(p->type, "bson_value") != 0
-				? "Write a document as in {name: \"Ann\"}."
-				: "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text.",
-			"\"%.*s\" is not a value", len, p->cur);
+		dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
+					   p->start != where || strcmp(p->type, "bson_value") == 0
+						   ? "Write strings in quotes."
+						   : "Write a document as in {name: \"Ann\"}.",
+					   "\"%.*s\" is not a value", len, p->cur);
 		return -1;
 	}
 	p->cur = end;

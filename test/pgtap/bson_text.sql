@@ -243,7 +243,7 @@ SELECT is_empty($$SELECT w, part FROM wrapper, unnest(ARRAY['base64', 'subType',
   WHERE w ~ part AND (pg_temp.error_of('{a: ' || regexp_replace(w, part, CASE WHEN part ~ '"' THEN '"x"' ELSE 'x' END) || '}')).code IS DISTINCT FROM '22P02'$$, 'another field in place of one');
 SELECT is_empty($$SELECT w FROM wrapper WHERE (pg_temp.error_of('{a: ' || regexp_replace(w, ': .*$', ': [1]}') || '}')).code IS DISTINCT FROM '22P02'$$, 'an array in place of what belongs there');
 
-SELECT throws_ok($$SELECT 'shipped'::bson_value$$, '22P02', 'invalid input syntax for type bson_value', 'a bare word is no value');
+SELECT throws_ok($$SELECT 'shipped'::bson_value$$, '22P02', 'invalid input for type bson_value: "shipped"', 'a bare word is no value');
 SELECT throws_ok($$SELECT '{d: 1}'::bson -> 'd' < '2024-05-01'$$, '22P02', 'invalid input for type bson_value: "2024-05-01"', 'a bare date must be cast');
 
 SELECT lives_ok(format('SELECT %L::bson', '{a: ' || repeat('[', 99) || repeat(']', 99) || '}'), '100 levels');

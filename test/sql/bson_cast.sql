@@ -17,6 +17,9 @@ INSERT INTO t VALUES (21, '{"$numberDecimal": "1.50"}'), (22, '"text"'), (23, 'n
 SELECT id, bson_typeof(v), v FROM t ORDER BY id;
 SELECT 'shipped'::text::bson_value, 'shipped'::varchar::bson_value;
 SELECT 'shipped'::bson_value;
+SELECT '507f191e810c19729de860ea'::bson_value;
+SELECT '758c8927-b1ca-4656-a2ce-cdae6ed9398d'::bson_value;
+SELECT ''::bson_value;
 
 -- And back, where a cast is written.
 SELECT 'true'::bson_value::bool, '5'::bson_value::int2, '5'::bson_value::int4, '5'::bson_value::int8, '5'::bson_value::float4, '5'::bson_value::float8, '5'::bson_value::numeric;
