@@ -10,7 +10,7 @@ const parameter = (value) => value?.time ? new Date(value.time) :
 let tests = 0, point = ''
 
 await client.connect()
-for (const { point: next, sql, with: values = [], gives, error, hint } of cases) {
+for (const { point: next, sql, with: values = [], gives, has, error, hint } of cases) {
   point = next ?? point
   if (!sql) continue
   let seen, right
@@ -18,7 +18,8 @@ for (const { point: next, sql, with: values = [], gives, error, hint } of cases)
     const { rows } = await client.query(
       { text: sql, values: values.map(parameter), rowMode: 'array' })
     seen = rows[0]?.[0]
-    right = !error && isDeepStrictEqual(seen ?? null, gives ?? null)
+    right = !error && (has ? JSON.stringify(rows).includes(has) :
+      isDeepStrictEqual(seen ?? null, gives ?? null))
   } catch (failure) {
     seen = [failure.code, failure.message, failure.hint]
     right = failure.code === error && (failure.hint ?? '').includes(hint ?? '')

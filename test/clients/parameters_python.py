@@ -21,7 +21,8 @@ def answer(conn, case):
         with conn.cursor() as cursor:
             cursor.execute(re.sub(r'\$\d', '%s', case['sql'].replace('%', '%%')),
                            [parameter(value) for value in case.get('with', [])])
-            return cursor.fetchone()[0] if cursor.description else None
+            rows = cursor.fetchall() if cursor.description else [[None]]
+            return str(rows) if 'has' in case else rows[0][0]
     except (psycopg.Error, psycopg2.Error) as error:
         return [error.diag.sqlstate, case.get('hint', '') in (error.diag.message_hint or ''),
                 error.diag.message_primary, error.diag.message_hint]
@@ -38,7 +39,7 @@ for driver in (psycopg, psycopg2):
         if 'sql' in case:
             seen = answer(conn, case)
             right = seen[:2] == [case['error'], True] if 'error' in case and seen else \
-                seen == case.get('gives')
+                case['has'] in seen if 'has' in case else seen == case.get('gives')
             tests += 1
             result = 'ok' if right else 'not ok'
             print(f"{result} {tests} - {driver.__name__}: {point}: {case['sql']}")
