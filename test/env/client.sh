@@ -31,7 +31,9 @@ names |= {'bson'} if any(name.startswith('bson_') for name in names) else set()
 print(*sorted(name for name in names if not importlib.util.find_spec(name)), sep='\n')
 PY
       ;;
-    *.mjs) missing node "$top"/build/node_modules/{pg,bson} ;;
+    *.mjs)
+      # shellcheck disable=SC2046
+      missing node $(sed -n "s|.* from '\([a-z-]*\)[/'].*|$top/build/node_modules/\1|p" ./*.mjs) ;;
     *.java) missing javac $(printf '/usr/share/java/%s.jar ' "${jars[@]}") ;;
     *.go) missing go /usr/share/gocode/src/{github.com/jackc/pgx/v4,go.mongodb.org/mongo-driver/bson} ;;
   esac

@@ -88,9 +88,9 @@ missing() {
 # Node's packages come from its registry. Debian's npm is four hundred packages: who has no npm goes without.
 node_packages() {
   build=$(dirname "$0")/../../build
-  [ "$what" = clients ] && command -v npm >/dev/null && [ ! -e "$build/node_modules/bson" ] || return 0
+  [ "$what" = clients ] && command -v npm >/dev/null && [ ! -e "$build/node_modules/drizzle-orm" ] || return 0
   mkdir -p "$build"
-  npm install --prefix "$build" --silent --no-fund --no-audit pg@8 pg-copy-streams@6 bson@6 >/dev/null 2>&1 </dev/null || true
+  npm install --prefix "$build" --silent --no-fund --no-audit pg@8 pg-copy-streams@6 bson@6 drizzle-orm@0 >/dev/null 2>&1 </dev/null || true
 }
 
 refuse() {
