@@ -29,8 +29,9 @@ static bool is_same_value(const DpValue *value, Datum converted, Oid type, Oid b
 static Datum key_column(DpDecl *decl, int i, HeapTuple tuple, AttrNumber attnum, TupleDesc desc);
 static bool is_integer(Oid type);
 static bool is_one_value(DpDecl *decl, Oid type);
-static void
-key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
+static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
+	pg_attribute_noreturn();
+static char *truncated(char *text);
 
 void
 dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key)
@@ -209,14 +210,19 @@ dp_key_to_text(DpDecl *decl, const DpKey *key)
 {
 	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
 	StringInfoData buf;
-	int len;
 
 	initStringInfo(&buf);
 	dp_value_to_text(&buf, &value, DP_TEXT_RELAXED, -1);
-	len = pg_mbcliplen(buf.data, buf.len, 100);
-	if (len < buf.len)
-		return psprintf("%.*s...", len, buf.data);
-	return buf.data;
+	return truncated(buf.data);
+}
+
+static char *
+truncated(char *text)
+{
+	int size = strlen(text);
+	int len = pg_mbcliplen(text, size, 100);
+
+	return len < size ? psprintf("%.*s...", len, text) : text;
 }
 
 void
@@ -313,7 +319,7 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 			type = getBaseType(type);
 			if (type == TEXTOID || type == VARCHAROID || type == UNKNOWNOID)
 				return dp_datum_of_text(value, type, target, column->typmod);
-			key_wrong_type(decl, column, type);
+			key_wrong_type(decl, column, value, type);
 	}
 	return (Datum) 0; /* not reached */
 }
@@ -336,10 +342,15 @@ is_one_value(DpDecl *decl, Oid type)
 
 /* Raises WRONG_OBJECT_TYPE. */
 static void
-key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type)
+key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 {
+	Oid output;
+	bool varlena;
+
+	getTypeOutputInfo(type, &output, &varlena);
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					errmsg("key has type %s, but column \"%s\" of table \"%s\" has type %s",
 						   format_type_be(type), column->name, dp_relation_name(decl->target),
-						   format_type_be(column->type))));
+						   format_type_be(column->type)),
+					errdetail("The key is %s.", truncated(OidOutputFunctionCall(output, value)))));
 }
