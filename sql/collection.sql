@@ -117,6 +117,7 @@ DECLARE
   trg record;
   id_column name;
   is_id boolean;
+  reader record;
   candidates name[];
 BEGIN
   IF rel IS NULL OR target IS NULL THEN
@@ -146,6 +147,14 @@ BEGIN
     AND starts_with(t.tgname, 'zz_docpatterns_')
       AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
   IF FOUND THEN
+    SELECT d.* INTO reader FROM docpatterns._pattern_read_by(bson_column_convert.rel) AS d
+      WHERE NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(bson_column_convert.rel));
+    IF FOUND THEN
+      RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"',
+        docpatterns._relname(rel), reader.name, docpatterns._relname(reader.rel)
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+          HINT = format('SELECT pattern_disable(%L, %L);', reader.rel, reader.name);
+    END IF;
     RAISE EXCEPTION 'table "%" has a pattern', docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Use pattern_list() to show its patterns and pattern_disable() to disable them.';

@@ -257,7 +257,10 @@ BEGIN
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                    JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
                    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
-                     AND a.atttypid = '@extschema@.bson_value'::regtype
+                     AND (a.atttypid = '@extschema@.bson_value'::regtype
+                       OR EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid
+                         AND t.tgfoid = 'docpatterns.collection_set_id'::regproc
+                         AND t.tgattr[0] = a.attnum))
                    JOIN pg_attribute d ON d.attrelid = c.oid
                      AND d.atttypid = '@extschema@.bson'::regtype AND NOT d.attisdropped
                  WHERE c.relkind IN ('r', 'p') AND c.relnamespace = (SELECT b.relnamespace
@@ -470,7 +473,9 @@ BEGIN
         AND EXISTS (SELECT FROM advice b WHERE b.path = a.path
           AND b.pattern IN ('subset', 'bucket', 'outlier')))
       AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
-                      WHERE d.pattern = a.pattern AND (d.name = a.path OR a.path IS NULL
+                      WHERE a.pattern IN ('outlier', 'subset')
+                          AND @extschema@.bson_get_text(d.options, 'field') = a.path
+                        OR d.pattern = a.pattern AND (d.name = a.path OR a.path IS NULL
                           OR a.pattern = 'schema_versioning' OR a.path ~ '[*]$|,'
                           OR @extschema@.bson_get_text(d.options, 'field') = a.path
                           OR @extschema@.bson_get_text(d.options, 'by') = a.path

@@ -3,7 +3,8 @@
 -- internal: they are in the schema docpatterns and change nothing that their caller could not
 -- change otherwise.
 
-CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
+CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson,
+    sources regclass[]);
 COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
 
 CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text,
@@ -51,13 +52,17 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
   SELECT d.rel, d.pattern, d.name,
     @extschema@.bson_unset(d.options, 'link_id', 'second_link_id', 'removed_link_id', 'group_at',
         'time_at',
-      'name')
+      'name'),
+    ARRAY(SELECT DISTINCT s.rel FROM unnest(docpatterns._pattern_link_ids(d.options)) AS l (id)
+      CROSS JOIN LATERAL docpatterns._pattern_side(l.id, d.rel) AS s (rel)
+      WHERE EXISTS (SELECT FROM docpatterns._pattern_anchors(s.rel) AS a WHERE a.label = l.id)
+      ORDER BY s.rel)
   FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
 COMMENT ON FUNCTION pattern_list(regclass) IS
-  'The patterns declared on a table, or on all tables, with their options. Reads the catalogs and '
-  'takes no locks';
+  'The patterns declared on a table, or on all tables, with their options and their sources: other '
+  'tables whose documents they read. Reads the catalogs and takes no locks';
 
 CREATE FUNCTION docpatterns._pattern_require_owner(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
@@ -352,6 +357,17 @@ CREATE FUNCTION docpatterns._pattern_hint(rel regclass) RETURNS text
 COMMENT ON FUNCTION docpatterns._pattern_hint(regclass) IS
   'the hint of an error for a pattern that a table does not have: those that it has';
 
+CREATE FUNCTION docpatterns._pattern_read_by(source regclass, OUT rel regclass, OUT pattern text,
+  OUT name text) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT d.rel, d.pattern, d.name FROM docpatterns._pattern_anchors($1) AS a
+    JOIN docpatterns._pattern_declarations(NULL) AS d
+      ON a.label = ANY (docpatterns._pattern_link_ids(d.options))
+   ORDER BY d.rel::text, d.name
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_read_by(regclass) IS
+  'the declarations of other tables of which a table is a source';
+
 -- The declaration with that name, or the only one; optionally of one pattern.
 CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text,
   wanted text DEFAULT NULL, OUT pattern text, OUT name text, OUT options bson)
@@ -377,10 +393,7 @@ BEGIN
     RETURN;
   END IF;
   SELECT c.relname, d.name INTO source
-    FROM docpatterns._pattern_anchors(target) a
-      JOIN docpatterns._pattern_declarations(NULL) d
-        ON a.label = ANY (docpatterns._pattern_link_ids(d.options))
-      JOIN pg_class c ON c.oid = d.rel
+    FROM docpatterns._pattern_read_by(target) d JOIN pg_class c ON c.oid = d.rel
     WHERE (target_name IS NULL OR d.name = target_name) AND (wanted IS NULL OR d.pattern = wanted)
     LIMIT 1;
   IF FOUND THEN

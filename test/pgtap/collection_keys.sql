@@ -125,6 +125,16 @@ INSERT INTO plain VALUES (1, '{"a": 1}');
 SELECT is(bson_column_convert('plain', 'bson'), 1, 'documents without the key');
 SELECT triggers_are('plain', ARRAY[]::name[], 'are no collection');
 
+-- Advice names keys of every type, and nothing on a field that a pattern keeps.
+CREATE TABLE posts (id serial PRIMARY KEY, doc bson);
+TRUNCATE c_int8 CASCADE;
+INSERT INTO c_int8 (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, 100) i;
+INSERT INTO posts (doc) SELECT bson_build('c_int8_id', 1 + i % 90, 'list', (SELECT array_agg(x) FROM generate_series(1, CASE WHEN i % 100 = 0 THEN 3000 ELSE 3 END) x)) FROM generate_series(1, 300) i;
+SELECT results_eq($$SELECT pattern || ' ' || path FROM pattern_advise('posts') ORDER BY 1$$, ARRAY['outlier list', 'reference c_int8_id'], 'advice');
+SELECT outlier_enable('posts', 'list', 100, name => 'long') \gset
+SELECT results_eq($$SELECT pattern || ' ' || path FROM pattern_advise('posts') ORDER BY 1$$, ARRAY['reference c_int8_id'], 'not on what is declared');
+DROP TABLE posts CASCADE;
+
 -- Every pattern. In a command #1 is the key number 1 in JSON, @1 the same as a literal.
 CREATE TABLE steps (n serial, command text, want text);
 INSERT INTO steps (command, want) VALUES
@@ -143,6 +153,8 @@ INSERT INTO steps (command, want) VALUES
   ($$UPDATE authors SET doc = bson_set(doc, 'name', 'Anna') WHERE _id = '@1'$$, NULL),
   ($$SELECT doc ->> 'writer.name' FROM books WHERE _id = '@2'$$, 'Anna'),
   ($$SELECT throws FROM throws($q$UPDATE books SET doc = bson_set(doc, 'writer', '{_id: {"x": 1}}'::bson)$q$)$$, '23503'),
+  ($$SELECT string_agg(format('%s %s', name, sources), ' ' ORDER BY name) FROM pattern_list('books')$$, 'buyers {} writer {authors}'),
+  ($$SELECT throws FROM throws($q$SELECT bson_column_convert('authors', 'jsonb')$q$)$$, '55000'),
   -- computed and subset, on the key and on a field of the target
   ($$SELECT computed_enable('authors', 'events', 'author', '{visits: {$count: {}}}')$$, NULL),
   ($$SELECT computed_enable('authors', 'events', 'author', '{points: {$sum: "$n"}}', target_field => '_id')$$, NULL),
