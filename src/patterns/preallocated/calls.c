@@ -33,6 +33,7 @@
 #include "bson/reader.h"
 #include "kit/adopt.h"
 #include "kit/rows/by_statement.h"
+#include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "patterns/preallocated/preallocated.h"
 
@@ -773,6 +774,7 @@ seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
 {
 	TimestampTz now = GetCurrentTimestamp();
 	DpCells *cells;
+	DpKey stored;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)
 		not_claimed(p);
@@ -783,7 +785,8 @@ seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
 		(void) dp_preallocated_expire(p, *doc, cells, now);
 	else
 	{
-		*nclaims = dp_claims_read(p, key, false, now, claims);
+		dp_moves_stored(p->decl, key, &stored);
+		*nclaims = dp_claims_read(p, &stored, false, now, claims);
 		dp_claims_show(cells, *claims, *nclaims);
 	}
 	return cells;

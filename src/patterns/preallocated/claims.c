@@ -90,7 +90,7 @@ dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now
 	uint64 n;
 	uint64 i;
 
-	claims_key(p, key, values);
+	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = TimestampTzGetDatum(now);
 	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0,
 			   SPI_OK_SELECT);

@@ -104,7 +104,8 @@ typedef struct DpClaim
 
 /*
  * The claims of a key that have not expired, by slot.  In the state that the
- * calling statement sees, or the latest.
+ * calling statement sees, or the latest.  The key is the one under which they are stored now:
+ * dp_moves_stored().
  */
 extern int
 dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);

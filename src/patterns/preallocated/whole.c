@@ -16,6 +16,7 @@
 #include "kit/adopt.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "mql/collection_split.h"
@@ -267,8 +268,11 @@ methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lates
 	else
 	{
 		DpClaim *claims;
-		int n = dp_claims_read(p, key, latest, read_time, &claims);
+		DpKey now;
+		int n;
 
+		dp_moves_stored(decl, key, &now);
+		n = dp_claims_read(p, &now, latest, read_time, &claims);
 		if (n > 0)
 		{
 			dp_claims_show(cells, claims, n);
