@@ -13,9 +13,9 @@ SELECT DISTINCT ON (doc -> 'maintainer.email') bson_build(
 FROM packages WHERE doc ? 'maintainer.email'
 ORDER BY doc -> 'maintainer.email', _id"
 ask 'ANALYZE maintainers'
-rename_before=$(time_of "UPDATE packages SET doc = bson_set(doc, 'maintainer.name', 'tour') WHERE doc -> 'maintainer.email' = '$busy'::text")
-totals_before=$(time_of "SELECT count(*), sum(doc -> 'installed_size') FROM packages WHERE doc -> 'maintainer.email' = '$busy'::text")
-top_before=$(time_of "SELECT doc -> 'installed_size', _id FROM packages WHERE doc -> 'maintainer.email' = '$busy'::text ORDER BY doc -> 'installed_size' DESC NULLS LAST, _id LIMIT 10")
+rename_before=$(time_of "UPDATE packages SET doc = bson_set(doc, 'maintainer.name', 'tour') WHERE doc ->> 'maintainer.email' = '$busy'")
+totals_before=$(time_of "SELECT count(*), sum(doc -> 'installed_size') FROM packages WHERE doc ->> 'maintainer.email' = '$busy'")
+top_before=$(time_of "SELECT doc -> 'installed_size', _id FROM packages WHERE doc ->> 'maintainer.email' = '$busy' ORDER BY doc -> 'installed_size' DESC NULLS LAST, _id LIMIT 10")
 show "SELECT reference_enable('packages', field => 'maintainer',
   source => 'maintainers', id_field => 'email', live => '{name}', missing => 'allow')"
 say "Which copies differ from their source already? Debian's catalogue knows one address under several names. A build stops rather than lose one, unless it is told to:"
@@ -28,10 +28,10 @@ show "UPDATE maintainers SET doc = bson_set(doc, 'name', 'The tour''s team')
 WHERE _id = '$busy'::text"
 show "SELECT doc ->> 'maintainer.name' AS name, count(*) AS packages
 FROM packages
-WHERE doc -> 'maintainer.email' = '$busy'::text GROUP BY 1"
+WHERE doc ->> 'maintainer.email' = '$busy' GROUP BY 1"
 rename_after=$(time_of "UPDATE maintainers SET doc = bson_set(doc, 'name', 'tour') WHERE _id = '$busy'::text")
 say "A program that writes the copy by hand is put right, and who is named must not go:"
-one=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc -> 'maintainer.email' = '$busy'::text ORDER BY _id LIMIT 1")
+one=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc ->> 'maintainer.email' = '$busy' ORDER BY _id LIMIT 1")
 show "UPDATE packages SET doc = bson_set(doc, 'maintainer.name', 'nobody')
 WHERE _id = '$one'::text
 RETURNING doc ->> 'maintainer.name' AS name"
@@ -48,7 +48,7 @@ show "SELECT subset_enable('maintainers', field => 'largest', source => 'package
 show "CALL pattern_build('maintainers', 'totals', 10000)"
 show "CALL pattern_build('maintainers', 'largest', 10000)"
 show -t "SELECT doc FROM maintainers WHERE _id = '$busy'::text"
-small=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc -> 'maintainer.email' = '$busy'::text ORDER BY doc -> 'installed_size', _id LIMIT 1")
+small=$(ask "SELECT doc ->> '_id' FROM packages WHERE doc ->> 'maintainer.email' = '$busy' ORDER BY doc -> 'installed_size', _id LIMIT 1")
 say "The smallest of them, $small, grows to a gigabyte. Nobody tells the maintainer's document:"
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 1048576)
 WHERE _id = '$small'::text"

@@ -15,7 +15,7 @@ ORDER BY installed_size DESC LIMIT 3"
 say "A package grows, and its row moves in the same transaction:"
 show "UPDATE packages SET doc = bson_set(doc, 'installed_size', 99999999)
 WHERE _id = (SELECT _id FROM packages
-             WHERE doc -> 'maintainer.email' = '$busiest'::text ORDER BY _id LIMIT 1)"
+             WHERE doc ->> 'maintainer.email' = '$busiest' ORDER BY _id LIMIT 1)"
 show "SELECT package, installed_size FROM packages_by_maintainer
 WHERE \"maintainer.email\" = '$busiest'::text
 ORDER BY installed_size DESC LIMIT 1"
