@@ -76,7 +76,7 @@ make_version() {  # make_version VERSION TARGET...; the made-up part is on stand
   make -s -C "$next" "$@" 2>&1
 }
 # the parts are listed in the Makefile; one is added at the end
-sed -i 's|sql/pattern_advise\.sql)|sql/pattern_advise.sql sql/made_up.sql sql/made_up_more.sql)|' "$next/Makefile"
+sed -i 's|sql/pattern_advise\.sql$|& $(wildcard sql/made_up.sql sql/made_up_more.sql)|' "$next/Makefile"
 
 is "$(make_version 98.0.0 docpatterns--98.0.0.sql <<'SQL'
 CREATE FUNCTION made_up_same(int) RETURNS int LANGUAGE sql RETURN CASE WHEN $1 > 0 THEN $1 END;
