@@ -85,7 +85,7 @@ missing() {
   fi
 }
 
-# Node's packages come from its registry. Debian's npm is four hundred packages: who has no npm goes without.
+# Node's packages come from its registry. Debian's npm is four hundred packages, so it is not installed.
 node_packages() {
   build=$(dirname "$0")/../../build
   [ "$what" = clients ] && command -v npm >/dev/null && [ ! -e "$build/node_modules/drizzle-orm" ] || return 0

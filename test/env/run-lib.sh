@@ -258,7 +258,7 @@ suite_clients() {
   done
   for name in $list; do
     dir=$out/clients/$name
-    lack=$(test/env/client.sh lacks "$dir" 2>&1 | paste -sd' ')
+    lack=$(test/env/client.sh lacks "$dir" 2>&1 | sort -u | paste -sd' ')
     [ -z "$lack" ] || { echo "SKIP     clients $name: $lack not found"; continue; }
     "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_clients WITH (FORCE)' -c 'CREATE DATABASE dp_clients' >/dev/null 2>&1
     PGDATABASE=dp_clients "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'

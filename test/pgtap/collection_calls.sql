@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(306);
+SELECT plan(307);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -382,6 +382,15 @@ SELECT is(kept_find('v7'), 7, 'the plan follows a dropped index');
 ALTER TABLE kept ADD COLUMN more int, ALTER COLUMN doc SET STORAGE EXTERNAL;
 SELECT is(kept_find('v8'), 8, 'a changed table');
 ALTER TABLE kept RENAME TO kept_before;
+SELECT made FROM collection_create('grows') AS made \g /dev/null
+SELECT collection_create_index('grows', '{k: 1}') \g /dev/null
+INSERT INTO grows (doc) SELECT bson_build('k', i) FROM generate_series(1, 9) i;
+ANALYZE grows;
+SELECT count(*) FROM collection_find('grows', '{k: 5}') \g /dev/null
+INSERT INTO grows (doc) SELECT bson_build('k', i) FROM generate_series(10, 5000) i;
+SELECT pg_stat_get_xact_numscans('grows'::regclass) AS scans \gset
+SELECT count(*) FROM collection_find('grows', '{k: 5}') \g /dev/null
+SELECT is(pg_stat_get_xact_numscans('grows'::regclass), :scans::bigint, 'no plan of the small table is kept');
 SELECT made FROM collection_create('kept') AS made \g /dev/null
 INSERT INTO kept (doc) VALUES ('{_id: 70, k: "v7"}');
 SELECT is(kept_find('v7'), 70, 'and another one of that name');

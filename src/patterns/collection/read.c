@@ -4,8 +4,8 @@
  *		again, so the session keeps the last statements.
  *
  * A statement keeps one plan for all values only while that plan is a look-up of a few rows by an
- * index: it is then good for all of them.  Other statements are planned for the values of each
- *call, because the plan for a rare value is wrong for a common one.
+ * index: it is good for other values too, and when the table grows.  Other statements are planned
+ * for the values of each call, because the plan for a rare value is wrong for a common one.
  */
 #include "postgres.h"
 
@@ -156,11 +156,16 @@ static bool
 plan_is_lookup(SPIPlanPtr plan)
 {
 	CachedPlan *made = SPI_plan_get_cached_plan(plan);
+	Plan *top, *scan;
 	bool lookup;
 
 	if (made == NULL)
 		elog(ERROR, "statement has no plan");
-	lookup = linitial_node(PlannedStmt, made->stmt_list)->planTree->total_cost < LOOKUP_COST;
+	top = linitial_node(PlannedStmt, made->stmt_list)->planTree;
+	scan = top;
+	while (IsA(scan, Limit) || IsA(scan, Sort))
+		scan = outerPlan(scan);
+	lookup = top->total_cost < LOOKUP_COST && (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
 	ReleaseCachedPlan(made, CurrentResourceOwner);
 	return lookup;
 }
