@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA moving;
 SET search_path = moving, public;
-SELECT plan(75);
+SELECT plan(83);
 
 -- A table with all that lies aside, and four rows; row n has n in every part of it.
 CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
@@ -88,6 +88,10 @@ FROM (VALUES
 ) AS c (what, event, given, expected) CROSS JOIN unnest('{f,t}'::boolean[]) AS p;
 SELECT is(moved(p, '', '', 'WITH d AS (DELETE FROM t WHERE id = 1 RETURNING id) INSERT INTO t SELECT id, ''{"n": 9, "list": [9, 8, 7]}'' FROM d'),
           '1: {"n": 9, "list": [9, 8, 7], "seats": [0, 0]} 2=2 3=3 4=4', 'the same statement inserts another document') FROM unnest('{f,t}'::boolean[]) AS p;
+
+-- what seems to belong to no row during a statement is not lost by a repair
+SELECT throws_ok(format('SELECT moving.moved(%L, %L, %L, %L)', p, 'aa AFTER INSERT OR UPDATE', format('IF NEW.id = 5 THEN PERFORM public.pattern_repair(''moving.t'', %L); END IF;', name), 'UPDATE t SET id = 5 WHERE id = 1'),
+                 '55006', NULL, name || ' is repaired') FROM unnest('{list,cold,views,seats}'::text[]) AS name, unnest('{f,t}'::boolean[]) AS p;
 
 -- extras in a collection
 CREATE TABLE books (id int PRIMARY KEY, doc bson);

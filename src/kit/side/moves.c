@@ -231,7 +231,7 @@ move_origin(DpDecl *decl, const DpKey *key, int depth, DpKey *origin)
 	}
 }
 
-/* A move by an outer statement, from or to a key; NULL if there is none. */
+/* A move by an outer statement, from or to a key, any if NULL; NULL if there is none. */
 static DpMove *
 move_around(DpDecl *decl, const DpKey *key, int depth)
 {
@@ -243,7 +243,8 @@ move_around(DpDecl *decl, const DpKey *key, int depth)
 	{
 		DpMove *move = lfirst(lc);
 
-		if (move_depth(move) < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
+		if (move_depth(move) < depth && move_is_of(move, decl, 0) &&
+			(key == NULL || move_meets(move, decl, key)))
 			return move;
 	}
 	return NULL;

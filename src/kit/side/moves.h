@@ -56,8 +56,8 @@ extern void dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin);
 
 /*
  * The same for a function that a trigger calls: the trigger's statement may have changed the key,
- * too.  The other one returns whether rows under this key may belong to another row, or those of
- * its row are stored elsewhere.
+ * too.  The other one returns whether rows under this key, or any if NULL, may belong to another
+ * row, or those of its row are stored elsewhere.
  */
 extern void dp_moves_stored(DpDecl *decl, const DpKey *key, DpKey *stored);
 extern bool dp_moves_pending(DpDecl *decl, const DpKey *key);

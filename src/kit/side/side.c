@@ -237,6 +237,11 @@ dp_side_drop_orphans(DpDecl *decl, Oid side, const char *condition)
 {
 	SPIPlanPtr plan;
 
+	if (dp_moves_pending(decl, NULL))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+						errmsg("cannot delete rows of side table \"%s\" while a statement changes "
+							   "keys of table \"%s\"",
+							   dp_relation_name(side), dp_relation_name(decl->target))));
 	SPI_connect();
 	plan = dp_statement(decl,
 						"DELETE FROM {relation} AS side WHERE {sql} NOT EXISTS"
