@@ -157,11 +157,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_create_index(regclass, text, text, text[], boolean) IS
-  'makes an index that a declaration needs, unless there is one that begins with the same columns; '
-  'locks the table against writers while it is built';
+  'creates an index for a declaration, unless an index begins with the same columns; locks the '
+  'table against writers';
 
--- One that another declaration could not do without stays until that is ended too: what it begins
--- with is named by its options.
+-- An index that another declaration needs remains until that one ends too: its options name the
+-- columns that the index begins with.
 CREATE FUNCTION docpatterns._derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
   SET standard_conforming_strings = on
@@ -208,8 +208,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_drop_indexes(regclass, text, text) IS
-  'drops the indexes that were made for a declaration, or for one that is no more, unless others '
-  'want them too; those of users stay';
+  'drops indexes created for a declaration, or for one that has ended, unless other declarations '
+  'need them; indexes of users remain';
 
 -- Queues ------------------------------------------------------------------------------------------
 

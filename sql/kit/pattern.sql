@@ -27,9 +27,9 @@ CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = of
 -- Not what was noted, which may be a key.
 GRANT SELECT (rel, name, failed) ON docpatterns.notes TO PUBLIC;
 COMMENT ON TABLE docpatterns.notes IS
-  'what a transaction has left to another one that waited for it: the group, source or row '
-  'of a declaration that the next one that has written to the table "held" brings in line '
-  'before it commits; failed: that was an error, and it waits for pattern_repair()';
+  'work that a transaction left to another one to avoid a deadlock: the group, source or row of a '
+  'declaration that the next transaction that writes to the table "held" recomputes before it '
+  'commits; failed: that raised an error, and pattern_repair() will do it';
 
 -- Declarations ------------------------------------------------------------------------------------
 

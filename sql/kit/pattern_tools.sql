@@ -59,8 +59,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE n.d <= greatest(2, length($2) / 3)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS
-  'the beginning of a hint: tables with documents whose name is like one that does not exist, or '
-  'an empty text';
+  'the beginning of a hint: tables with documents whose names resemble a missing one, or an empty '
+  'text';
 
 -- A named table that does not exist is more often misspelt than intended.
 CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid,

@@ -158,7 +158,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS
-  'the trigger of a declaration, made anew when options change';
+  'creates the trigger of a declaration, or replaces it when options change';
 
 -- The view <table>_wide ---------------------------------------------------------------------------
 
@@ -417,7 +417,7 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   full_options @extschema@.bson;
-  anew text;
+  conversion text;
   shape_only boolean;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
@@ -448,17 +448,17 @@ BEGIN
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'attribute', name);
   PERFORM docpatterns._derive_drop_indexes(rel, 'attribute', name);
-  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN
+  conversion := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN
     format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text)
     ELSE format('docpatterns._attribute_pack(docpatterns._attribute_unpack(%1$s, '
       '%2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text,
       full_options::text) END;
-  PERFORM docpatterns._pattern_convert(rel, name, p.doc_name, anew,
+  PERFORM docpatterns._pattern_convert(rel, name, p.doc_name, conversion,
             format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR '
               'docpatterns._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea '
               'OPERATOR(pg_catalog.<>) %4$s::bytea END',
                    p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text,
-                     anew), true);
+                     conversion), true);
   PERFORM docpatterns._attribute_create_trigger(rel, options);
   PERFORM docpatterns._attribute_create_index(rel, options);
 END

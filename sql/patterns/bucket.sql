@@ -36,7 +36,7 @@ CREATE FUNCTION docpatterns._bucket_alter(rel regclass, command text) RETURNS vo
   AS 'MODULE_PATHNAME', 'dp_bucket_alter' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text) IS
   'runs a command that alters the columns of a bucket relation, as the current user; error 42501 '
-  'unless he owns the relation';
+  'unless the user owns the relation';
 
 -- Declaring ---------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ CREATE FUNCTION docpatterns._bucket_documents(rel regclass, VARIADIC keys "any",
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
 COMMENT ON FUNCTION docpatterns._bucket_documents(regclass, "any") IS
   'documents of the buckets of a group and span (keys: the group columns, then the beginning of '
-  'the span unless the relation has pages); error 42501 for who may not read the relation';
+  'the span unless the relation has pages); error 42501 without the SELECT privilege';
 CREATE FUNCTION docpatterns._bucket_documents(rel regclass, OUT page int, OUT doc bson)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;

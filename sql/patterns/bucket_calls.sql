@@ -11,8 +11,8 @@ COMMENT ON FUNCTION bucket_pack(regclass, timestamptz) IS
 CREATE FUNCTION docpatterns._bucket_repack(rel regclass) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_repack' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._bucket_repack(regclass) IS
-  'packs all buckets anew by the spans and limits that are declared now; returns how many there '
-  'were; locks the relation against writers';
+  'packs all buckets again by the present spans and limits; returns their number; locks the '
+  'relation against writers';
 
 CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_drop_before' LANGUAGE C VOLATILE STRICT;
@@ -242,8 +242,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_repair(regclass, text) IS
-  'pattern_repair for the bucket pattern: makes indexes anew, and buckets that are too large or '
-  'lie in a wrong span; error XX001 for damaged ones';
+  'pattern_repair for the bucket pattern: creates missing indexes, and packs buckets again that '
+  'are too large or in a wrong span; error XX001 for damaged ones';
 
 CREATE FUNCTION docpatterns._bucket_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -336,7 +336,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS
-  'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
+  'pattern_alter for the bucket pattern; returns the number of buckets that were packed again';
 
 -- Spans and retention -----------------------------------------------------------------------------
 

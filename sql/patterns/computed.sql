@@ -21,10 +21,10 @@ COMMENT ON FUNCTION docpatterns._computed_strip(bson, bson, boolean) IS
   'the document without the state of a computed declaration, and without its fields if that is '
   'wanted';
 
-CREATE FUNCTION docpatterns._computed_anew(rel regclass, name text) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_computed_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_anew(regclass, text) IS
-  'computes all documents of a declaration anew; returns how many were written; error 42501 unless '
+CREATE FUNCTION docpatterns._computed_recompute(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_computed_recompute' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._computed_recompute(regclass, text) IS
+  'recomputes all documents of a declaration; returns how many were written; error 42501 unless '
   'the caller owns the table';
 
 CREATE FUNCTION docpatterns._computed_refresh(rel regclass, name text, most bigint) RETURNS bigint

@@ -77,7 +77,7 @@ COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS
 CREATE FUNCTION docpatterns._computed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE
-    docpatterns._computed_anew($1, $2) END FROM docpatterns._computed_parts($1, $2) p
+    docpatterns._computed_recompute($1, $2) END FROM docpatterns._computed_parts($1, $2) p
 $$;
 COMMENT ON FUNCTION docpatterns._computed_repair(regclass, text) IS
   'pattern_repair of the computed pattern';
@@ -102,7 +102,7 @@ BEGIN
       'create_missing') = 'true'
      AND EXISTS (SELECT FROM docpatterns._computed_check(rel, name) c
          WHERE c.what = 'document of the group') THEN
-    RETURN docpatterns._computed_anew(rel, name);
+    RETURN docpatterns._computed_recompute(rel, name);
   END IF;
   RETURN 0;
 END
@@ -212,7 +212,7 @@ BEGIN
   END IF;
   PERFORM docpatterns._computed_create_indexes(rel, p.source, o);
   IF again THEN
-    PERFORM docpatterns._computed_anew(rel, name);
+    PERFORM docpatterns._computed_recompute(rel, name);
   END IF;
 END
 $$;

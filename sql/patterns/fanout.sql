@@ -7,17 +7,17 @@ CREATE FUNCTION docpatterns.fanout_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.fanout_trigger() IS
   'trigger of the tables of a fan-out; made by fanout_enable';
 
-CREATE FUNCTION docpatterns._fanout_anew(rel regclass, name text) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_fanout_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._fanout_anew(regclass, text) IS
-  'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the '
+CREATE FUNCTION docpatterns._fanout_recompute(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_fanout_recompute' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._fanout_recompute(regclass, text) IS
+  'recomputes all walls of a fan-out; returns how many were written; error 42501 unless the '
   'caller owns the table';
 
 CREATE FUNCTION docpatterns._fanout_expected(rel regclass, name text, reader bson_value)
   RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._fanout_expected(regclass, text, bson_value) IS
-  'the wall of a reader as posts and follows give it, NULL for who follows nobody; error 42501 '
+  'the wall of a reader as posts and follows define it, NULL without follows; error 42501 '
   'unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._fanout_verify(rel regclass, name text) RETURNS void
@@ -210,7 +210,7 @@ COMMENT ON FUNCTION docpatterns._fanout_check(regclass, text) IS
 
 CREATE FUNCTION docpatterns._fanout_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._fanout_anew($1, $2)
+  SELECT docpatterns._fanout_recompute($1, $2)
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
 

@@ -123,8 +123,8 @@ COMMENT ON FUNCTION kv_keys(text, text) IS
 CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS
-  'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it '
-  'did';
+  'removes a key that has expired or is empty, unless another transaction is writing to it; '
+  'returns whether it did';
 
 CREATE FUNCTION kv_purge(space text, take bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

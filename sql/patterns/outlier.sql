@@ -445,8 +445,8 @@ COMMENT ON FUNCTION docpatterns._outlier_rejoin(regclass, text, record) IS
 CREATE FUNCTION docpatterns._outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS
-  'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns '
-  'whether anything had to be written';
+  'arranges the extras of a key in chunks again, or deletes them if there is no document; returns '
+  'whether anything was written';
 
 -- Rows whose documents say that they have extras, and hold no more elements than stay with these,
 -- but have none.

@@ -112,8 +112,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_functions(bson) IS
-  'extracts with the functions that they name written in full; error 42883 for one that there is '
-  'not';
+  'extracts with the full names of their functions; error 42883 if a function does not exist';
 
 CREATE FUNCTION docpatterns._payload_enable(rel regclass, field text, extracts bson, name text,
   doc_column text) RETURNS text
@@ -173,7 +172,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS
-  'triggers of a payload pattern, made anew when options change';
+  'creates the triggers of a payload pattern, or replaces them when options change';
 
 -- Verbs -------------------------------------------------------------------------------------------
 

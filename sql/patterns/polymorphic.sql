@@ -135,7 +135,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_create_trigger(regclass, bson) IS
-  'the trigger of a polymorphic declaration, made anew when options change';
+  'creates the trigger of a polymorphic declaration, or replaces it when options change';
 
 -- A trigger that rows do not pay for: it fires with TRUNCATE only, and does nothing then.
 CREATE FUNCTION docpatterns._polymorphic_create_variant_trigger(rel regclass, options bson)
@@ -150,7 +150,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_create_variant_trigger(regclass, bson) IS
-  'the trigger that carries the declaration of a variant, made anew when options change';
+  'creates the trigger with the declaration of a variant, or replaces it when options change';
 
 CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFAULT NULL,
   closed boolean DEFAULT false, value bson_value DEFAULT NULL,
@@ -379,8 +379,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_create_view(regclass, text, text, text) IS
-  'makes the view of a variant (NULL: of all), or makes it anew with its name; error 2BP01 if '
-  'others depend on columns that it loses';
+  'creates the view of a variant (NULL: of all), or replaces it; error 2BP01 if other objects '
+  'depend on columns that it loses';
 
 -- Indexes -----------------------------------------------------------------------------------------
 

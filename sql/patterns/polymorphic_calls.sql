@@ -92,8 +92,8 @@ BEGIN
       USING ERRCODE = 'check_violation',
             DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE
             WHEN cardinality(wrong) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'pattern_check() tells what is wrong with each; write them anew, or make them '
-            'documents of other variants with polymorphic_retype().';
+            HINT = 'pattern_check() reports the errors. Correct the documents, or change their '
+            'variants with polymorphic_retype().';
   END IF;
 END
 $$;
@@ -109,8 +109,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS
-  'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of '
-  'documents that are wrong';
+  'pattern_repair of a polymorphic declaration: creates its view again; error 23514 with the keys '
+  'of invalid documents';
 
 CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -320,8 +320,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS
-  'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of '
-  'documents that are wrong';
+  'pattern_repair of a variant: creates its view and indexes again; error 23514 with the '
+  'keys of invalid documents';
 
 CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, options bson)
   RETURNS void

@@ -7,10 +7,10 @@ CREATE FUNCTION docpatterns.polymorphic_merge_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.polymorphic_merge_trigger() IS
   'trigger of the tables of a single view; made by polymorphic_merge';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_anew(rel regclass, name text, emptied boolean)
+CREATE FUNCTION docpatterns._polymorphic_merge_recompute(rel regclass, name text, emptied boolean)
   RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_anew(regclass, text, boolean) IS
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_recompute' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_recompute(regclass, text, boolean) IS
   'brings all documents of a single view in line with one source (emptied: as if it had no rows); '
   'returns how many were written; error 42501 unless the caller owns the table';
 
@@ -323,7 +323,7 @@ CREATE FUNCTION docpatterns._polymorphic_merge_build_end(rel regclass, name text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._polymorphic_merge_check(rel, name) c) THEN
-    RETURN docpatterns._polymorphic_merge_anew(rel, name, false);
+    RETURN docpatterns._polymorphic_merge_recompute(rel, name, false);
   END IF;
   RETURN 0;
 END
@@ -334,7 +334,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_build_end(regclass, text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_merge_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._polymorphic_merge_anew($1, $2, false)
+  SELECT docpatterns._polymorphic_merge_recompute($1, $2, false)
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_repair(regclass, text) IS
   'pattern_repair of a source of a single view';
@@ -345,11 +345,11 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._polymorphic_merge_create_triggers(rel, options);
   PERFORM docpatterns._polymorphic_merge_verify(rel, name);
-  PERFORM docpatterns._polymorphic_merge_anew(rel, name, false);
+  PERFORM docpatterns._polymorphic_merge_recompute(rel, name, false);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_alter(regclass, text, bson) IS
-  'pattern_alter of a source of a single view: writes all merged documents anew';
+  'pattern_alter of a source of a single view: writes all merged documents again';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_disable(rel regclass, name text, how bson)
   RETURNS bigint
@@ -364,7 +364,7 @@ BEGIN
      AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
          WHERE d.pattern = 'polymorphic_merge' AND d.name = _polymorphic_merge_disable.name
                      AND docpatterns._pattern_own_paths(d.options) <> '{}') THEN
-    done := docpatterns._polymorphic_merge_anew(rel, name, true);
+    done := docpatterns._polymorphic_merge_recompute(rel, name, true);
   END IF;
   PERFORM docpatterns._derive_drop(rel, 'polymorphic_merge', name);
   RETURN done;

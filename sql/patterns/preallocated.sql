@@ -311,6 +311,6 @@ COMMENT ON FUNCTION docpatterns._preallocated_disable(regclass, text, bson) IS
 CREATE FUNCTION docpatterns._preallocated_put_back(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_preallocated_put_back' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._preallocated_put_back(regclass, text) IS
-  'writes who holds slots into the documents, and the number of free ones; returns the number of '
-  'documents that were written; error 42501 unless the caller owns the table, 54000 for what would '
-  'be too large';
+  'writes the holders of slots and the number of free slots into the documents; returns the number '
+  'of documents written; error 42501 unless the caller owns the table, 54000 for documents that '
+  'would be too large';

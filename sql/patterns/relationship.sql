@@ -20,8 +20,8 @@ CREATE FUNCTION docpatterns._relationship_repair_references(rel regclass, name t
   AS 'MODULE_PATHNAME', 'dp_relationship_repair_references' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._relationship_repair_references(regclass, text, int, bson_value,
     boolean) IS
-  'makes those that a row of that side names name it, or takes out of it what it names in vain; as '
-  'the owner of the table; error 42501 unless the caller owns it';
+  'makes the rows that a row of that side refers to refer back to it, or removes its references to '
+  'missing rows; as the owner of the table; error 42501 unless the caller owns it';
 
 -- Declaring ---------------------------------------------------------------------------------------
 

@@ -431,7 +431,7 @@ BEGIN
   IF embedded_p99 > 262144 AND embedded_max <= most THEN
     choice := 'link';
     reasons := reasons || format('one document in a hundred would have %s bytes or more, which '
-        'each change of a child writes anew', embedded_p99);
+        'each change of a child rewrites', embedded_p99);
   END IF;
   IF writes > 1000 AND writes > reads / 2 THEN
     choice := 'link';

@@ -7,10 +7,10 @@ CREATE FUNCTION docpatterns.rollup_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.rollup_trigger() IS
   'trigger of the tables of a roll-up; made by rollup_enable';
 
-CREATE FUNCTION docpatterns._rollup_anew(rel regclass, name text) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_rollup_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._rollup_anew(regclass, text) IS
-  'computes all documents of a roll-up anew; returns how many were written; error 42501 unless the '
+CREATE FUNCTION docpatterns._rollup_recompute(rel regclass, name text) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_rollup_recompute' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._rollup_recompute(regclass, text) IS
+  'recomputes all documents of a roll-up; returns how many were written; error 42501 unless the '
   'caller owns the table';
 
 CREATE FUNCTION docpatterns._rollup_check_documents(rel regclass, name text, OUT key bson_value,
@@ -152,7 +152,7 @@ COMMENT ON FUNCTION docpatterns._rollup_check(regclass, text) IS 'violated invar
 
 CREATE FUNCTION docpatterns._rollup_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._rollup_anew($1, $2)
+  SELECT docpatterns._rollup_recompute($1, $2)
 $$;
 COMMENT ON FUNCTION docpatterns._rollup_repair(regclass, text) IS 'pattern_repair of a roll-up';
 

@@ -715,7 +715,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) IS
   'options with the schema of a version';
 
--- _pattern_call() runs it as the owner of the table, so that what is made is his.
+-- _pattern_call() runs it as the owner of the table, so the owner owns what it creates.
 CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, what bson)
   RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -878,8 +878,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS
-  'pattern_repair of the schema versioning pattern: functions and views that are missing; what '
-  'version a document should say it has, nobody can tell';
+  'pattern_repair of the schema versioning pattern: creates missing functions and views; a wrong '
+  'version in a document cannot be corrected';
 
 CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, options bson)
   RETURNS void

@@ -112,7 +112,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_declare(regclass, bson) IS
-  'the trigger of a single table, made anew when options change; locks the table against writers';
+  'creates the trigger of a single table, or replaces it when options change; locks the table '
+  'against writers';
 
 CREATE FUNCTION docpatterns._single_table_options(rel regclass) RETURNS bson
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -245,7 +246,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_view(regclass, text, text) IS
-  'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
+  'creates the view of an entity, or replaces it; error 42P07 if its name is taken';
 
 -- A view of ours shows one entity of the table, and its column says by default which.
 CREATE FUNCTION docpatterns._single_table_views(rel regclass, owner oid DEFAULT NULL,

@@ -360,8 +360,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS
-  'SQL text: common table expressions that compute a tree anew from the form that is written by '
-  'hand';
+  'SQL text: common table expressions that compute a tree from the fields that users write';
 
 -- The expected values of a node of "rows", and the present ones.
 CREATE FUNCTION docpatterns._tree_faults_sql(rel regclass, name text) RETURNS text

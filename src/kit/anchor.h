@@ -12,8 +12,8 @@
  * Its column is the document column.  PostgreSQL tracks renames of it, also through dumps and
  * upgrades, and rejects dropping or retyping it; the event trigger rejects dropping it with
  * CASCADE.  The label is the name of the declaration on the table with the main trigger, and the
- * link_id on the other table.  Key columns may change their types, so the argument names them
- * instead; an event trigger renames them there.
+ * link ID on the other table.  Key columns may change their types, so the argument names them; an
+ * event trigger renames them there.
  */
 #ifndef DP_KIT_ANCHOR_H
 #define DP_KIT_ANCHOR_H

@@ -41,9 +41,9 @@ extern bool dp_lock(DpLockClass class, Oid of, uint32 number, LOCKMODE mode, DpL
 extern void dp_unlock(DpLockClass class, Oid of, uint32 number, LOCKMODE mode);
 
 /*
- * Locks of things of which a transaction may need very many.  Each is locked by
- * itself, and in a weaker mode the lock of all; a transaction that has locked
- * MAX_LOCKS of them takes the lock of all instead of further ones.
+ * Locks of objects of which a transaction may need very many.  Locking one also takes the lock of
+ * all in a weaker mode.  A transaction that has locked MAX_LOCKS of them then takes only the lock
+ * of all.
  */
 typedef struct DpLockSet
 {
@@ -65,11 +65,11 @@ extern bool dp_lock_one(DpLockSet *set, Oid of, uint32 number, LOCKMODE mode, LO
 /* Releases the lock of this one, which dp_lock_one() has taken. */
 extern void dp_unlock_one(DpLockSet *set, Oid of, uint32 number, LOCKMODE mode);
 
-/* Whether so many more may be locked one by one. */
+/* True if so many more may be locked one by one. */
 extern bool dp_lock_few(const DpLockSet *set, int n);
 
 /*
- * Announces that so many are locked next.  If they are too many none is locked by itself:
+ * Announces that so many will be locked next.  If they are too many, none is locked individually:
  * otherwise two transactions that do the same would deadlock.
  */
 extern void dp_lock_many(DpLockSet *set, int n);
@@ -77,7 +77,7 @@ extern void dp_lock_many(DpLockSet *set, int n);
 /*
  * Locks rows that do not exist, in one order.  Each number is a declaration and a hash of the
  * row's id.  A reference to a missing row takes RowExclusiveLock, an insert of such rows
- * ShareLock: the one that comes second sees what the first one has done.  A refresh takes
+ * ShareLock, so the second transaction sees what the first one did.  A refresh takes
  * ShareUpdateExclusiveLock, which excludes other refreshes and inserts.  Sorts the numbers.
  */
 extern void dp_lock_absent(uint64 *numbers, int n, LOCKMODE mode);

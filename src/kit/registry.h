@@ -39,8 +39,7 @@ typedef struct DpPattern
 	/* The tables that it keeps hold data that the documents do not have. */
 	bool keeps_originals;
 
-	/* The option with the link ID of a table whose rows wait to be processed, for pattern_stats().
-	 */
+	/* The option with the link ID of a table of waiting rows, for pattern_stats(). */
 	const char *waiting;
 
 	/*

@@ -2,8 +2,8 @@
  * trigger.h
  *		How trigger functions begin, and the documents of the rows that they get.
  *
- * A trigger function raises E_R_I_E_TRIGGER_PROTOCOL_VIOLATED unless a trigger
- * calls it as the function that creates such triggers made them.
+ * A trigger function raises E_R_I_E_TRIGGER_PROTOCOL_VIOLATED unless its trigger is like those that
+ * <pattern>_enable() creates.
  */
 #ifndef DP_KIT_TRIGGER_H
 #define DP_KIT_TRIGGER_H
@@ -47,7 +47,7 @@ extern DpDecl *dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, ui
 
 /*
  * The same for a trigger with the arguments ('side', link_id, name) on the other
- * table of a link ID.  Locks the declaration's table as a writer does.  Also
+ * table.  Locks the declaration's table as a writer does.  Also
  * returns NULL if the table was restored alone.  Raises
  * OBJECT_NOT_IN_PREREQUISITE_STATE if the tables have different owners.
  */

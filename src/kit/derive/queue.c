@@ -292,7 +292,7 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 		}
 		last->entries++;
 		if (entries[i].delta == NULL)
-			last->anew = true;
+			last->recompute = true;
 		else
 		{
 			struct varlena *delta = palloc(VARSIZE_ANY(entries[i].delta));

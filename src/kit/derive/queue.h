@@ -41,7 +41,7 @@ extern void dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *del
 typedef struct DpQueued
 {
 	struct varlena *key; /* a bson_value */
-	bool anew;           /* an entry had no delta */
+	bool recompute;      /* an entry had no delta */
 	List *deltas;        /* bsons, in the order in which they were added */
 	int64 entries;
 } DpQueued;

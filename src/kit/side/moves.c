@@ -76,7 +76,7 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 		if (around != NULL)
 		{
 			move = move_wait(decl, from, around);
-			move->gone = true;
+			move->deleted = true;
 		}
 	}
 	return move;
@@ -225,7 +225,7 @@ move_origin(DpDecl *decl, const DpKey *key, int depth, DpKey *origin)
 	{
 		DpMove *move = list_nth(moves.list, i);
 
-		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) &&
+		if (move_depth(move) < depth && !move->deleted && move_is_of(move, decl, 0) &&
 			dp_key_identical(decl, &move->to, origin))
 			*origin = move->from;
 	}
@@ -253,14 +253,15 @@ move_around(DpDecl *decl, const DpKey *key, int depth)
 static bool
 move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth)
 {
-	return !move->gone && move_is_of(move, decl, depth) && dp_key_identical(decl, &move->to, key);
+	return !move->deleted && move_is_of(move, decl, depth) &&
+		   dp_key_identical(decl, &move->to, key);
 }
 
 static bool
 move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
 {
 	return dp_key_identical(decl, &move->from, key) ||
-		   (!move->gone && dp_key_identical(decl, &move->to, key));
+		   (!move->deleted && dp_key_identical(decl, &move->to, key));
 }
 
 /*
@@ -276,10 +277,10 @@ move_join(DpDecl *decl, List **joined, DpMove *move)
 	{
 		DpMove *earlier = list_nth(*joined, i);
 
-		if (earlier->gone || !dp_key_identical(decl, &earlier->to, &move->from))
+		if (earlier->deleted || !dp_key_identical(decl, &earlier->to, &move->from))
 			continue;
 		earlier->to = move->to;
-		earlier->gone = move->gone;
+		earlier->deleted = move->deleted;
 		earlier->flags |= move->flags;
 		return;
 	}

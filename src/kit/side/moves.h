@@ -31,7 +31,7 @@ typedef struct DpMove
 	bool announced; /* recorded by BEFORE UPDATE only */
 	bool by_key;    /* by a foreign key action */
 	bool waits;     /* deferred to the outer statement; its own has ended */
-	bool gone;      /* the row was then deleted */
+	bool deleted;   /* the row was then deleted */
 	int flags;      /* the pattern's own; merged with those of merged moves */
 	int depth;      /* trigger depth */
 	DpKey from;

@@ -155,7 +155,7 @@ DpMove *
 dp_side_after(DpDecl *decl, TriggerData *trigdata)
 {
 	const DpSideMethods *side = decl->methods->side;
-	DpMove deleted = { .gone = true };
+	DpMove deleted = { .deleted = true };
 	DpMove *move = dp_moves_after(decl, trigdata, &deleted.from);
 
 	if (move != NULL)
@@ -211,21 +211,21 @@ dp_side_statement(DpDecl *decl, TriggerData *trigdata)
 
 		CHECK_FOR_INTERRUPTS();
 		/* a later statement, or a trigger, may have deleted the row */
-		move->gone = move->gone || !dp_row_lock(decl, &move->to, "", DP_RUN_AS_OWNER);
+		move->deleted = move->deleted || !dp_row_lock(decl, &move->to, "", DP_RUN_AS_OWNER);
 		left = lappend(left, side->leave(decl, move));
 	}
 	forboth(lc, moves, lc2, left)
 	{
 		DpMove *move = lfirst(lc);
 
-		if (!move->gone && lfirst(lc2) != NULL)
+		if (!move->deleted && lfirst(lc2) != NULL)
 			side->arrive(decl, move, lfirst(lc2));
 	}
 	foreach(lc, moves)
 	{
 		DpMove *move = lfirst(lc);
 
-		if (!move->gone && side->correct != NULL)
+		if (!move->deleted && side->correct != NULL)
 			side->correct(decl, move);
 	}
 	SPI_finish();

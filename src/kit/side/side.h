@@ -41,14 +41,15 @@ typedef struct DpSideMethods
 {
 	/*
 	 * Takes the rows of move->from out of the table.  Returns what arrive() needs, NULL if there
-	 * are none.  If move->gone, they are deleted: arrive() will not be called.
+	 * are none.  If move->deleted, they are deleted: arrive() will not be called.
 	 */
 	void *(*leave)(DpDecl *decl, const DpMove *move);
 
 	/* Stores them under move->to.  Rows that are there already are newer: a trigger wrote them. */
 	void (*arrive)(DpDecl *decl, const DpMove *move, void *rows);
 
-	/* Corrects the row with the key move->to; if move->gone, it was inserted again.  Optional. */
+	/* Corrects the row with the key move->to; if move->deleted, it was inserted again.  Optional.
+	 */
 	void (*correct)(DpDecl *decl, const DpMove *move);
 
 	/* Deletes rows whose row in the user's table does not exist. */

@@ -122,12 +122,12 @@ computed_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * _computed_anew(rel, name) -> bigint: computes all documents, in any mode; returns how many were
- * written
+ * _computed_recompute(rel, name) -> bigint: computes all documents, in any mode; returns how many
+ * were written
  */
-DP_FUNCTION(dp_computed_anew);
+DP_FUNCTION(dp_computed_recompute);
 Datum
-dp_computed_anew(PG_FUNCTION_ARGS)
+dp_computed_recompute(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d = computed_argument(fcinfo);
 

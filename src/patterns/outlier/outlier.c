@@ -525,7 +525,7 @@ extras_leave(DpDecl *decl, const DpMove *move)
 {
 	DpOutlier *o = dp_outlier(decl);
 
-	if (move->gone)
+	if (move->deleted)
 	{
 		dp_outlier_drop(o, &move->from);
 		return NULL;
@@ -558,7 +558,7 @@ extras_correct(DpDecl *decl, const DpMove *move)
 	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, &move->to, true, &is_null);
 
-	if (doc == NULL || (move->gone && !dp_outlier_flagged(o, doc)))
+	if (doc == NULL || (move->deleted && !dp_outlier_flagged(o, doc)))
 		dp_outlier_drop(o, &move->to); /* of the deleted document */
 	else if (move->flags & MOVED_GROWN && !is_null)
 		append_rest(o, &move->to, doc);

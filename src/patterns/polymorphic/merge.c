@@ -557,12 +557,12 @@ merge_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * _polymorphic_merge_anew(rel, name, emptied) -> bigint: computes the source's field in all
+ * _polymorphic_merge_recompute(rel, name, emptied) -> bigint: computes the source's field in all
  * documents, or removes it from all; returns how many were written
  */
-DP_FUNCTION(dp_polymorphic_merge_anew);
+DP_FUNCTION(dp_polymorphic_merge_recompute);
 Datum
-dp_polymorphic_merge_anew(PG_FUNCTION_ARGS)
+dp_polymorphic_merge_recompute(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d = merge_argument(fcinfo);
 

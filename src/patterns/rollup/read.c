@@ -415,11 +415,11 @@ rollup_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * _rollup_anew(rel, name) -> bigint: computes all documents; returns how many were written
+ * _rollup_recompute(rel, name) -> bigint: computes all documents; returns how many were written
  */
-DP_FUNCTION(dp_rollup_anew);
+DP_FUNCTION(dp_rollup_recompute);
 Datum
-dp_rollup_anew(PG_FUNCTION_ARGS)
+dp_rollup_recompute(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT64(dp_derive_whole(list_make1(rollup_argument(fcinfo)), false, true));
 }
