@@ -395,7 +395,7 @@ BEGIN
           round(s.upd::numeric / greatest(s.live, 1))) || CASE WHEN f.calls > 0 THEN
         format('; %s counted statements change "%s"', f.calls, f.path) ELSE
         format('; "%s" is a number that differs from row to row', f.path) END,
-        format('SELECT @extschema@.approximation_enable(%L, field => %L, shards => 16);', rel::text,
+        format('SELECT @extschema@.approximation_enable(%L, field => %L, slots => 16);', rel::text,
           f.path);
     END LOOP;
   END IF;

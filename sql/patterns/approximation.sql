@@ -9,13 +9,13 @@ COMMENT ON FUNCTION docpatterns.approximation_trigger() IS
 CREATE FUNCTION docpatterns._approximation_paths(options bson, OUT path text, OUT kept boolean,
   OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, 'field'), true, false, @extschema@.bson_exists($1, 'shards')
+  SELECT @extschema@.bson_get_text($1, 'field'), true, false, @extschema@.bson_exists($1, 'slots')
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_paths(bson) IS 'the path of its field';
 
 CREATE FUNCTION docpatterns._approximation_view_labels(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN @extschema@.bson_exists($1, 'shards') THEN '{whole}'::text[] END
+  SELECT CASE WHEN @extschema@.bson_exists($1, 'slots') THEN '{whole}'::text[] END
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_view_labels(bson) IS 'what its view is named after';
 
@@ -35,7 +35,7 @@ COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS
 
 CREATE FUNCTION approximation_enable(
   rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL,
-  threshold text DEFAULT NULL, shards int DEFAULT NULL,
+  threshold text DEFAULT NULL, slots int DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -45,20 +45,20 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF shards IS NOT NULL THEN
+  IF slots IS NOT NULL THEN
     PERFORM docpatterns._pattern_refuse_partition(rel);
   END IF;
   options := docpatterns._pattern_declare(rel, 'approximation', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'step', step, 'error', error,
-    'threshold', threshold, 'shards', shards,
-    'link_id', CASE WHEN shards IS NOT NULL THEN link_id END, 'doc_column', t.doc));
+    'threshold', threshold, 'slots', slots,
+    'link_id', CASE WHEN slots IS NOT NULL THEN link_id END, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
 
-  IF shards IS NOT NULL THEN
+  IF slots IS NOT NULL THEN
     PERFORM docpatterns._approximation_create_shards(rel, t.doc, name, link_id);
   END IF;
   PERFORM docpatterns._approximation_create_triggers(rel, options);
-  IF shards IS NOT NULL THEN
+  IF slots IS NOT NULL THEN
     PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   END IF;
   IF threshold IS NOT NULL THEN
@@ -73,7 +73,7 @@ COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precisio
   text) IS
   'Declares the approximation pattern for a field, with one of four forms: step (one write in n), '
   'error (a bound for the standard error), threshold (''100'' or ''1%'': smaller moves by an '
-  'UPDATE are undone) or shards (exact, in side rows). Returns the name of the declaration '
+  'UPDATE are undone) or slots (exact, in side rows). Returns the name of the declaration '
   '(default: the field). Locks the table against writers. Errors: 22023 not exactly one form, or '
   'options that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
@@ -88,7 +88,7 @@ BEGIN
       'FUNCTION docpatterns.approximation_trigger(%L)',
                  docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel,
                  options::text);
-  IF NOT @extschema@.bson_exists(options, 'shards') THEN
+  IF NOT @extschema@.bson_exists(options, 'slots') THEN
     PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
@@ -150,7 +150,7 @@ BEGIN
     FROM %4$s AS b WHERE @extschema@.bson_typeof(b.%2$I, %3$L) NOT IN ('int', 'long', 'double',
         'decimal', 'null')
     $q$, p.key_value, p.doc_name, @extschema@.bson_get_text(p.options, 'field'), p.base);
-  IF NOT @extschema@.bson_exists(p.options, 'shards') THEN
+  IF NOT @extschema@.bson_exists(p.options, 'slots') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
@@ -196,7 +196,7 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
-  IF @extschema@.bson_exists(p.options, 'shards') THEN
+  IF @extschema@.bson_exists(p.options, 'slots') THEN
     PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
       PERFORM docpatterns._approximation_create_shards(rel, p.doc_name, name,
@@ -237,8 +237,8 @@ CREATE FUNCTION approximation_add(rel regclass, key anycompatible, amount "any",
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_add(regclass, anycompatible, "any", text) IS
-  'Counts an event: adds the amount on average (with shards exactly) and returns whether anything '
-  'was written. Needs UPDATE; locks the row only to write it (with shards, never). Errors: P0002 '
+  'Counts an event: adds the amount on average (with slots exactly) and returns whether anything '
+  'was written. Needs UPDATE; locks the row only to write it (with slots, never). Errors: P0002 '
   'no such document, if it is read, 42804 an amount or a field that is not a number, 22023 an '
   'amount that is not finite, 42809 a key of another type';
 
@@ -246,8 +246,8 @@ CREATE FUNCTION approximation_read(rel regclass, key anycompatible, name text DE
   OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
 COMMENT ON FUNCTION approximation_read(regclass, anycompatible, text) IS
-  'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with shards: '
-  'exact). Needs SELECT; reads one row, with shards one row per shard';
+  'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with slots: '
+  'exact). Needs SELECT; reads one row, with slots one row per shard';
 
 CREATE FUNCTION approximation_sync(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE;

@@ -37,11 +37,11 @@ SELECT reference_enable('items', 'supplier', 'suppliers', live => '{name}', on_d
 SELECT approximation_enable('pages', field => 'views', step => 10);
 SELECT approximation_enable('pages', field => 'hits', error => 0.1);
 SELECT approximation_enable('cities', field => 'population', threshold => '100');
-SELECT approximation_enable('votes', field => 'likes', shards => 4);
+SELECT approximation_enable('votes', field => 'likes', slots => 4);
 SELECT computed_enable('"d''S.chema"."T ""t%s"', '"d''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"to''t \"al %s": {$sum: "$x"}}', name => 'it''s "n" %s');
 SELECT subset_enable('"d''S.chema"."T ""t%s"', 'a."b c"" %s''"', '"d''S.chema"."S ""s%s"', '"it''s ""k"" %s"', '{"x %s''": -1}', 2, count_field => '"c''%s"""', count_mode => 'deferred', name => 'sub ''"%s');
 SELECT reference_enable('"d''S.chema"."S ""s%s"', '"ref ''""%s"', '"d''S.chema"."T ""t%s"', live => ARRAY['"na''m"" %s"'], missing => 'allow', refresh => 'deferred', name => 'ref ''"%s');
-SELECT approximation_enable('"d''S.chema"."T ""t%s"', '"ap ''""%s"', shards => 3, name => 'ap ''"%s');
+SELECT approximation_enable('"d''S.chema"."T ""t%s"', '"ap ''""%s"', slots => 3, name => 'ap ''"%s');
 
 INSERT INTO movies (doc) SELECT bson_build('_id', i, 'title', 'm' || i) FROM generate_series(1, 4) i;
 INSERT INTO screenings (doc) SELECT bson_build('_id', i, 'movie', 'm' || i % 6, 'x', i / 7.0::float8, 'i', i, 'ts', timestamptz '2023-01-01' + i * interval '7 hours') FROM generate_series(1, 30) i;

@@ -98,7 +98,7 @@ reference_staleness('refs') | OWN
 reference_dangling('refs') | OWN
 rollup_enable('bare', name => 'per_day', time_field => 'ts', levels => '{day}', fields => '{m: {$count: {}}}') | OWN, CREATE
 rollup_enable('bare', name => 'by_node', tree => 'nodes', group_by => '{n}', fields => '{m: {$count: {}}}') | OWN, OWN nodes, CREATE | `tree`
-approximation_enable('bare', 'hits', shards => 2) | OWN, CREATE
+approximation_enable('bare', 'hits', slots => 2) | OWN, CREATE
 approximation_add('counted', 1, 1) | SELECT, UPDATE
 approximation_read('counted', 1) | SELECT
 approximation_sync('counted') | OWN

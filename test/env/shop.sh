@@ -54,7 +54,7 @@ SELECT tree_enable('categories', parent => 'up', ancestors => 'above', on_delete
        subset_enable('products', field => 'reviews', source => 'reviews', on_field => 'product._id', order_by => '{at: -1}', keep => 3, fields => '{at: 1, stars: 1}', count_field => 'reviews_n'),
        computed_enable('products', 'orders', 'product._id', '{sold: {$sum: "$amount"}, best: {$max: "$amount"}, orders: {$count: {}}}', name => 'sales'),
        rollup_enable('products', name => 'products_by_category', tree => 'categories', group_by => '{category}', fields => '{n: {$count: {}}, worth: {$sum: "$price"}}'),
-       approximation_enable('products', 'views', shards => 4),
+       approximation_enable('products', 'views', slots => 4),
        approximation_enable('products', 'stock', threshold => '10'),
        versioning_enable('products'),
        change_feed_enable('products', notify => false);

@@ -130,7 +130,7 @@ CREATE TABLE mixed (id int, doc bson, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (10);
 CREATE TABLE mixed_2 PARTITION OF mixed FOR VALUES FROM (10) TO (1000);
 SELECT reference_enable('mixed', 'owner', 'owners', live => '{name}'), reference_enable('fans', 'likes', 'mixed', live => '{title}'), tree_attach('mixed', tree => 'forms', parent => 'cat', ancestors => 'cats'),
-       relationship_enable('mixed', 'pals', 'mixed', 'pals', missing => 'allow'), subset_fields_enable('mixed', cold => '{specs}', name => 'mixed_cold'), approximation_enable('mixed', field => 'shown', shards => 3),
+       relationship_enable('mixed', 'pals', 'mixed', 'pals', missing => 'allow'), subset_fields_enable('mixed', cold => '{specs}', name => 'mixed_cold'), approximation_enable('mixed', field => 'shown', slots => 3),
        rollup_enable('mixed', name => 'mixed_by_day', time_field => 'ts', levels => '{day}', fields => '{n: {$count: {}}, sum: {$sum: "$x"}}'),
        fanout_enable('mixed', walls => 'mixed_walls', author => 'by', followers => 'follows', follower => 'r', followee => 'a', keep => 3), polymorphic_merge('mixed_once', merge_on => 'by', sources => '{mixed,keyed}', arrays => '{mixed}');
 INSERT INTO owners (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, 3) i;

@@ -18,7 +18,7 @@ SELECT throws_ok(format('SELECT approximation_enable(''t'', %s)', args), state, 
   ($$'a', error => 0$$, '22023', 'error 0'), ($$'a', error => 0.6$$, '22023', 'too large an error'), ($$'a', error => 'NaN'$$, '22023', 'an error that is no number'),
   ($$'a', threshold => '0'$$, '22023', 'threshold 0'), ($$'a', threshold => '-1'$$, '22023', 'a negative threshold'), ($$'a', threshold => 'much'$$, '22023', 'a threshold that is no number'),
   ($$'a', threshold => '%'$$, '22023', 'a percentage without a number'), ($$'a', threshold => ''$$, '22023', 'an empty threshold'), ($$'a', threshold => 'Infinity'$$, '22023', 'an infinite threshold'),
-  ($$'a', shards => 0$$, '22023', 'no shards'), ($$'a', shards => 10001$$, '22023', 'too many shards'), ($$'_id', step => 2$$, '22023', 'the key'), ($$'a..b', step => 2$$, '22023', 'a bad path'),
+  ($$'a', slots => 0$$, '22023', 'no slots'), ($$'a', slots => 10001$$, '22023', 'too many slots'), ($$'_id', step => 2$$, '22023', 'the key'), ($$'a..b', step => 2$$, '22023', 'a bad path'),
   ($$'a', step => 2, doc_column => 'nope'$$, '42703', 'a column that does not exist')) AS v (args, state, what);
 CREATE TABLE no_key (id int, doc bson);
 CREATE VIEW a_view AS SELECT * FROM t;
@@ -79,7 +79,7 @@ UPDATE t SET doc = '{}' WHERE id = 2;
 SELECT ok(estimate = 0 AND low = 0 AND high BETWEEN 30 AND 40, 'the bounds of nothing') FROM approximation_read('t', 2);
 SELECT throws_ok($$SELECT approximation_read('t', 99)$$, 'P0002', NULL, 'no such document');
 SELECT throws_ok($$SELECT approximation_add('c', 999, 1)$$, 'P0002', NULL, 'this form looks at the document always');
-SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{shards: 5}')$$, '22023', NULL, 'no shards later');
+SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{slots: 5}')$$, '22023', NULL, 'no slots later');
 SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{field: "x"}')$$, '22023', NULL, 'no other field later');
 SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{step: "x"}')$$, '22023', NULL, 'no step that is a text');
 SELECT throws_ok($$SELECT pattern_alter('c', 'n', '{step: 0}')$$, '22023', NULL, 'no step 0');
@@ -129,7 +129,7 @@ DROP TABLE c CASCADE;
 
 -- Shards
 CREATE TABLE s (id int PRIMARY KEY, doc bson, note text);
-SELECT is(approximation_enable('s', 'n', shards => 4), 'n', 'shards');
+SELECT is(approximation_enable('s', 'n', slots => 4), 'n', 'slots');
 SELECT has_table('s_n_shards'), has_view('s_whole');
 INSERT INTO s SELECT i, bson_build('n', i) FROM generate_series(1, 5) i;
 SELECT ok(approximation_add('s', 1, 1)) FROM generate_series(1, 3);
@@ -190,7 +190,7 @@ SELECT is(pattern_disable('s'), 1::bigint, 'ending folds');
 SELECT is((SELECT doc FROM s), '{"n": 6}'::bson, 'into plain documents');
 SELECT hasnt_table('s_n_shards'), hasnt_view('s_whole');
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 's'::regclass), 0::bigint, 'nothing is left');
-SELECT approximation_enable('s', 'n', shards => 2);
+SELECT approximation_enable('s', 'n', slots => 2);
 SELECT approximation_add('s', 1, 5);
 SELECT is(pattern_disable('s', keep_data => true), 0::bigint, 'or leaves them where they are');
 SELECT is((SELECT amount FROM s_n_shards), '5'::bson_value, 'as an ordinary table');
@@ -199,7 +199,7 @@ DROP TABLE s, s_n_shards, model;
 -- A field that is no number
 CREATE TABLE odd (id int PRIMARY KEY, doc bson);
 INSERT INTO odd VALUES (1, '{n: "x"}'), (2, NULL);
-SELECT approximation_enable('odd', 'n', shards => 2);
+SELECT approximation_enable('odd', 'n', slots => 2);
 SELECT throws_ok($$SELECT approximation_add('odd', 1, 1)$$, '42804', 'cannot add to field "n": it is of type string', 'nothing is added to it');
 SELECT ok(approximation_add('odd', 2, 1), 'a document that is null takes it');
 UPDATE odd SET doc = '{n: 1}' WHERE id = 1;
@@ -220,7 +220,7 @@ SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY id) FROM odd), '{"n": 6} {"
 CREATE TABLE p (region text, id int, doc bson, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE p_eu PARTITION OF p FOR VALUES IN ('eu');
 CREATE TABLE p_us PARTITION OF p FOR VALUES IN ('us');
-SELECT approximation_enable('p', 'n', shards => 4), approximation_enable('p', 'e', error => 0.1), approximation_enable('p', 'h', threshold => '10');
+SELECT approximation_enable('p', 'n', slots => 4), approximation_enable('p', 'e', error => 0.1), approximation_enable('p', 'h', threshold => '10');
 CREATE TABLE p_asia PARTITION OF p FOR VALUES IN ('asia');
 INSERT INTO p SELECT r, i, '{n: 1, h: 0}' FROM unnest('{eu,us,asia}'::text[]) r, generate_series(1, 2) i;
 SELECT count(approximation_add('p', ROW(r, i), i, 'n')) FROM unnest('{eu,us,asia}'::text[]) r, generate_series(1, 2) i;
@@ -240,7 +240,7 @@ SELECT hasnt_table('p_n_shards', 'DROP .. CASCADE leaves nothing');
 -- Hostile names, and several declarations on one table
 CREATE SCHEMA "W eird";
 CREATE TABLE "W eird"."T ""t'" ("k'ey" text PRIMARY KEY, "d""oc" bson);
-SELECT approximation_enable('"W eird"."T ""t''"', '"a.b".c''d', shards => 3), approximation_enable('"W eird"."T ""t''"', 'step', step => 2, name => 'x"''y');
+SELECT approximation_enable('"W eird"."T ""t''"', '"a.b".c''d', slots => 3), approximation_enable('"W eird"."T ""t''"', 'step', step => 2, name => 'x"''y');
 INSERT INTO "W eird"."T ""t'" VALUES ('a''b"', '{}');
 SELECT approximation_add('"W eird"."T ""t''"', 'a''b"'::text, 3, '"a.b".c''d'), approximation_add('"W eird"."T ""t''"', 'a''b"'::text, 2, 'x"''y');
 SELECT is((SELECT "d""oc" FROM "W eird"."T ""t'_whole"), '{"step": 2, "a.b": {"c''d": 3}}'::bson, 'names of any kind');
@@ -253,7 +253,7 @@ DROP TABLE plain; DROP SCHEMA "W eird" CASCADE;
 
 -- A user's triggers; and rights
 CREATE TABLE u (id int PRIMARY KEY, doc bson);
-SELECT approximation_enable('u', 'n', shards => 2), approximation_enable('u', 'm', step => 2);
+SELECT approximation_enable('u', 'n', slots => 2), approximation_enable('u', 'm', step => 2);
 CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.doc = bson_set(NEW.doc, 'stamp', coalesce((OLD.doc ->> 'stamp')::int, 0) + 1); RETURN NEW; END $$;
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON u FOR EACH ROW EXECUTE FUNCTION stamp();
 INSERT INTO u VALUES (1, '{n: 1}'), (2, '{n: 2}');
@@ -292,7 +292,7 @@ DROP TABLE u CASCADE; DROP FUNCTION stamp(); DROP ROLE dp_counter, dp_reader;
 SELECT setseed(0.42);
 CREATE TABLE r (id int PRIMARY KEY, doc bson);
 CREATE TABLE m (id int PRIMARY KEY, n bigint);
-SELECT approximation_enable('r', 'n', shards => 3);
+SELECT approximation_enable('r', 'n', slots => 3);
 INSERT INTO r SELECT i, bson_build('n', 0) FROM generate_series(1, 10) i;
 INSERT INTO m SELECT i, 0 FROM generate_series(1, 10) i;
 DO $$
@@ -320,7 +320,7 @@ DROP TABLE r CASCADE; DROP TABLE m, t, no_key CASCADE;
 
 -- A shard that has moved to another page: versions that its page has no room for need entries in the index
 CREATE TABLE w (id int PRIMARY KEY, doc bson);
-SELECT approximation_enable('w', 'n', shards => 1);
+SELECT approximation_enable('w', 'n', slots => 1);
 INSERT INTO w VALUES (1, '{}');
 SELECT count(approximation_add('w', 1, 1)) FROM generate_series(1, 1000);
 SELECT is((SELECT doc ->> 'n' FROM w_whole), '1000', 'a thousand versions of a shard in one transaction');

@@ -190,7 +190,7 @@ INSERT INTO steps (command, want) VALUES
   ($$DELETE FROM authors WHERE _id = '@2'$$, NULL),
   ($$SELECT doc -> 'people' FROM rooms WHERE _id = '@1'$$, '[#1]'),
   -- patterns of one row
-  ($$SELECT approximation_enable('rooms', 'visits', shards => 2), attribute_enable('rooms', 'sizes', pattern => 'size_{k}', value_field => 'v'), payload_enable('rooms', 'raw', '{first: "regex:(.)"}'), preallocated_enable('rooms', 'seats', preallocated_pool(3), store => 'slots'), subset_fields_enable('rooms', '{manual}')$$, NULL),
+  ($$SELECT approximation_enable('rooms', 'visits', slots => 2), attribute_enable('rooms', 'sizes', pattern => 'size_{k}', value_field => 'v'), payload_enable('rooms', 'raw', '{first: "regex:(.)"}'), preallocated_enable('rooms', 'seats', preallocated_pool(3), store => 'slots'), subset_fields_enable('rooms', '{manual}')$$, NULL),
   ($$INSERT INTO rooms (doc) VALUES ('{_id: #2, size_a: 1, raw: "xyz", manual: "long"}')$$, NULL),
   ($$SELECT pattern_repair('rooms', 'seats')$$, '1'),
   ($$SELECT approximation_add('rooms', '@2', 1)$$, NULL),

@@ -168,12 +168,12 @@ SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('v', 
 CREATE TABLE made5 AS SELECT collection_create('plain');
 CREATE TABLE split (name text, declaration text, base text);
 INSERT INTO split VALUES ('o_first', $$outlier_enable('o_first', 'a', 2)$$), ('o_last', $$outlier_enable('o_last', 'a', 2, stay => 'last', chunk => 2, count_field => 'count')$$), ('o_none', $$outlier_enable('o_none', 'a', 1, keep => 0, index_elements => true)$$),
-  ('o_deferred', $$outlier_enable('o_deferred', 'a', 2, mode => 'deferred')$$), ('cold', $$subset_fields_enable('cold', '{a,"s.x"}')$$), ('pay', $$payload_enable('pay', 'a')$$), ('shards', $$approximation_enable('shards', 'n', shards => 4)$$),
-  ('both', $$outlier_enable('both', 'a', 2), subset_fields_enable('both', '{s}'), approximation_enable('both', 'n', shards => 2)$$);
+  ('o_deferred', $$outlier_enable('o_deferred', 'a', 2, mode => 'deferred')$$), ('cold', $$subset_fields_enable('cold', '{a,"s.x"}')$$), ('pay', $$payload_enable('pay', 'a')$$), ('slots', $$approximation_enable('slots', 'n', slots => 4)$$),
+  ('both', $$outlier_enable('both', 'a', 2), subset_fields_enable('both', '{s}'), approximation_enable('both', 'n', slots => 2)$$);
 UPDATE split SET base = name;
 -- views that show another shape; steps that touch what is split off, that do not, and that cannot be told
 INSERT INTO split VALUES ('w_wide', $$attribute_enable('w', into_field => 'attributes', paths => '{t}'), outlier_enable('w', 'a', 2)$$, 'w'), ('p_wide', $$payload_enable('p', 'a'), attribute_enable('p', into_field => 'at', paths => '{t,u}')$$, 'p'),
-  ('f_v1', $$schema_versioning_enable('f', current => 2), schema_versioning_step('f', 1, 2, up_update => '{$rename: {n: "m", a: "b"}}', down_update => '{$rename: {m: "n", b: "a"}}'), outlier_enable('f', 'b', 2), approximation_enable('f', 'm', shards => 2)$$, 'f'),
+  ('f_v1', $$schema_versioning_enable('f', current => 2), schema_versioning_step('f', 1, 2, up_update => '{$rename: {n: "m", a: "b"}}', down_update => '{$rename: {m: "n", b: "a"}}'), outlier_enable('f', 'b', 2), approximation_enable('f', 'm', slots => 2)$$, 'f'),
   ('c_v1', $$schema_versioning_enable('c', current => 2, write => 'accept'), schema_versioning_step('c', 1, 2, up_update => '{$rename: {t: "u"}}', down_update => '{$rename: {u: "t"}}'), subset_fields_enable('c', '{a,"s.x"}')$$, 'c'),
   ('e_v1', $$schema_versioning_enable('e', current => 2), schema_versioning_step('e', 1, 2, up => 'nothing(bson)', down => 'nothing(bson)'), outlier_enable('e', 'a', 2)$$, 'e');
 CREATE FUNCTION nothing(bson) RETURNS bson LANGUAGE sql IMMUTABLE RETURN $1;

@@ -226,7 +226,7 @@ SELECT repeat('long_', 11) AS stem \gset
 CREATE FUNCTION pg_temp.all_patterns(t text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TABLE %I (id int PRIMARY KEY, doc bson)', t);
-  PERFORM outlier_enable(t, 'a', 2), subset_fields_enable(t, cold => '{cold}'), versioning_enable(t), change_feed_enable(t), preallocated_enable(t, 'places', preallocated_pool(2)), approximation_enable(t, 'hits', shards => 2),
+  PERFORM outlier_enable(t, 'a', 2), subset_fields_enable(t, cold => '{cold}'), versioning_enable(t), change_feed_enable(t), preallocated_enable(t, 'places', preallocated_pool(2)), approximation_enable(t, 'hits', slots => 2),
           attribute_enable(t, 'releases', prefix => 'release_'), polymorphic_enable(t, by => 'kind'), schema_versioning_enable(t),
           computed_enable(t, 'logged', 'p', '{n: {$count: {}}}', mode => 'deferred'), rollup_enable(t, name => left(t, 50) || right(t, 3) || 'sums', time_field => 'at', levels => '{day}', group_by => '{g}', fields => '{m: {$count: {}}}');
   PERFORM polymorphic_variant(t, 'x', schema => '{properties: {y: {bsonType: "int"}}}');

@@ -32,7 +32,7 @@ SELECT computed_enable('hostile_totals', 'hostile_rows', 'in', '{n: {$count: {}}
        subset_fields_enable('hostile_rows', '{cold}', name => 'cold'),
        reference_enable('hostile_rows', 'ref', 'hostile_totals', live => '{title}', missing => 'allow', name => 'ref'),
        rollup_enable('hostile_rows', 'hostile_days', '{n: {$count: {}}}', time_field => 'at', levels => '{day,month}', group_by => '{in}'),
-       approximation_enable('hostile_counts', 'a', step => 10, name => 'a'), approximation_enable('hostile_counts', 'b', shards => 2, name => 'b');
+       approximation_enable('hostile_counts', 'a', step => 10, name => 'a'), approximation_enable('hostile_counts', 'b', slots => 2, name => 'b');
 SELECT query_table_create('hostile_query', 'hostile_rows', '{in}', '{a: -1}', fields => '{cold: 1}'), query_table_create('hostile_top', 'hostile_rows', '{in}', '{at: 1}', limit_per_partition => 2);
 SELECT single_table_create('hostile_single', 1, 'ttl');
 SELECT single_table_entity('hostile_single', 'x', 'X#{a}', '{b}', gsi1_pk => 'G#{g}');

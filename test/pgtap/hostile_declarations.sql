@@ -29,7 +29,7 @@ CREATE TABLE posts (id int PRIMARY KEY, doc bson);
 CREATE TABLE follows (id int PRIMARY KEY, doc bson);
 CREATE INDEX ON nodes ((doc -> '_id'));
 SELECT outlier_enable('large', 'a', 2), subset_fields_enable('large', '{cold,deep.cold}'), attribute_enable('large', 'all', pattern => 'a_{k}', value_field => 'v', qualifiers => '{a_x: {u: 1}}');
-SELECT versioning_enable('large', revision_field => 'rev', keep => 3), approximation_enable('large', 'n', shards => 2), approximation_enable('large', 'p', step => 10), payload_enable('large', 'x', extracts => '{q: "regex:(.)", j: "jsonpath:$.a"}');
+SELECT versioning_enable('large', revision_field => 'rev', keep => 3), approximation_enable('large', 'n', slots => 2), approximation_enable('large', 'p', step => 10), payload_enable('large', 'x', extracts => '{q: "regex:(.)", j: "jsonpath:$.a"}');
 SELECT schema_versioning_enable('kinds', current => 2), schema_versioning_step('kinds', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}');
 SELECT polymorphic_enable('kinds', 'k', unknown => 'accept', common => '{required: ["k"]}'), polymorphic_variant('kinds', 'v', schema => '{properties: {x: {bsonType: "int"}}}', indexes => '{x}');
 SELECT computed_enable('target', 'source', 'k', '{t: {$sum: "$n"}}', mode => 'deferred', name => 'later'), computed_enable('target', 'source', 'k', '{c: {$count: {}}, b: {$max: "$n"}}', filter => '{n: {$gt: 0}}', create_missing => true, name => 'now');

@@ -22,7 +22,7 @@ SELECT pg_temp.stem('tree', $$SELECT tree_enable('@', node_id => 'n', parent => 
 SELECT pg_temp.stem('computed', $$SELECT computed_enable('@', 'canary', 'n', '{total: {$sum: "$n"}}', mode => 'deferred')$$);
 SELECT pg_temp.stem('subset', $$SELECT subset_enable('@', 'first', 'canary', 'n', '{n: 1}', 2, fields => '{n: 1}', count_field => 'c', count_mode => 'deferred')$$);
 SELECT pg_temp.stem('reference', $$SELECT reference_enable('@', 'n', 'canary', id_field => 'x', live => '{tags}', refresh => 'deferred')$$);
-SELECT pg_temp.stem('approximation', $$SELECT approximation_enable('@', 'hits', shards => 2)$$);
+SELECT pg_temp.stem('approximation', $$SELECT approximation_enable('@', 'hits', slots => 2)$$);
 SELECT pg_temp.stem('attribute', $$SELECT attribute_enable('@', into_field => 'all', pattern => 'a_{k}', value_field => 'v')$$);
 SELECT pg_temp.stem('polymorphic', $$SELECT polymorphic_enable('@', by => 'kind', unknown => 'accept')$$);
 SELECT pg_temp.stem('schema', $$SELECT schema_versioning_enable('@'); SELECT schema_versioning_step('@', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}')$$);

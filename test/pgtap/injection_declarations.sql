@@ -17,7 +17,7 @@ SELECT outlier_enable('outlier', 'a', 2), subset_enable('subset', 'top', 'outlie
        schema_versioning_enable('schema'), schema_versioning_step('schema', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}'),
        versioning_enable('history'), reference_enable('reference', 'r', 'outlier', live => '{a}', refresh => 'deferred'),
        polymorphic_enable('kinds', 'k'), polymorphic_variant('kinds', 'v', schema => '{properties: {x: {bsonType: "int"}}}'),
-       attribute_enable('attribute', 'all', pattern => 'a_{k}'), approximation_enable('counter', 'n', shards => 2),
+       attribute_enable('attribute', 'all', pattern => 'a_{k}'), approximation_enable('counter', 'n', slots => 2),
        tree_enable('tree', node_id => 'n', parent => 'up', ancestors => 'above', path => 'way'), computed_enable('totals', 'outlier', 'k', '{t: {$sum: "$n"}}', mode => 'deferred'),
        payload_enable('payload', 'x', extracts => '{q: "regex:(.)"}'), preallocated_enable('slots', 'seats', preallocated_grid('{2,2}'), store => 'slots'), change_feed_enable('feed'),
        query_table_create('shown', 'source', '{u}', limit_per_partition => 2), relationship_enable('relation', 'r', 'other', 's', missing => 'allow'), single_collection_enable('catalog', key_field => 'k', missing => 'allow'),

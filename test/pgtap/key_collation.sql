@@ -11,7 +11,7 @@ CREATE FUNCTION declare_all(rel text, named boolean) RETURNS void LANGUAGE plpgs
 BEGIN
   PERFORM versioning_enable(rel), change_feed_enable(rel, notify => false), outlier_enable(rel, 'list', 2, keep => 1),
     subset_fields_enable(rel, cold => '{cold}', name => 'cold'), preallocated_enable(rel, 'seats', preallocated_pool(2), store => 'slots'),
-    attribute_enable(rel, into_field => 'specs', prefix => 'spec_'), approximation_enable(rel, 'views', shards => 2),
+    attribute_enable(rel, into_field => 'specs', prefix => 'spec_'), approximation_enable(rel, 'views', slots => 2),
     rollup_enable(rel, name => rel || '_by_day', fields => '{n: {$count: {}}}', time_field => 'at', levels => '{day}'),
     schema_versioning_enable(rel, current => 1), polymorphic_enable(rel, by => 'kind', unknown => 'accept'),
     query_table_create(rel || '_by_g', source => rel, partition => '{g}', fields => '{h: 1}'), payload_enable(rel, 'letter', '{sender: "regex:from (\\w+)"}');

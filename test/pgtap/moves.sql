@@ -15,7 +15,7 @@ BEGIN
       EXECUTE format('CREATE TABLE t_%s PARTITION OF t FOR VALUES IN (%1$s)', i);
     END LOOP;
   END IF;
-  PERFORM outlier_enable('t', 'list', 2, chunk => 2), subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', shards => 2),
+  PERFORM outlier_enable('t', 'list', 2, chunk => 2), subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', slots => 2),
     preallocated_enable('t', 'seats', preallocated_pool(2), store => 'slots');
   INSERT INTO t SELECT i, bson_build('n', i, 'list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 4) i;
   PERFORM approximation_add('t', i, i, name => 'views'), preallocated_claim('t', i, '{2}', holder => 'row ' || i, name => 'seats') FROM generate_series(1, 4) i;

@@ -9,7 +9,7 @@ SELECT is((SELECT count(*) FROM pattern_stats()), 0::bigint, 'nothing without pa
 SET ROLE dp_stats;
 SELECT collection_create(c) FROM unnest(ARRAY['customers', 'orders', 'pages', '"W eird"']) c \g /dev/null
 SELECT computed_enable('customers', source => 'orders', on_field => 'customer', fields => '{spent: {$sum: "$price"}}', mode => 'deferred'),
-  outlier_enable('"W eird"', 'tags', 2, name => 'a "b"'), approximation_enable('pages', 'views', shards => 2),
+  outlier_enable('"W eird"', 'tags', 2, name => 'a "b"'), approximation_enable('pages', 'views', slots => 2),
   bucket_create('readings', columns => 'at timestamptz, v float8', time_field => 'at'), tree_enable('orders', parent => 'up', ancestors => 'above') \g /dev/null
 INSERT INTO customers (doc) SELECT bson_build('_id', i) FROM generate_series(1, 3) i;
 INSERT INTO orders (doc) SELECT bson_build('customer', i % 3 + 1, 'price', i) FROM generate_series(1, 5) i;

@@ -11,7 +11,7 @@ INSERT INTO keepers VALUES
   ('tree_attach', $$tree_attach('t', tree => 'categories', parent => 'category', ancestors => 'f', name => %L)$$), ('tree', $$tree_enable('t', parent => 'up', depth => 'f', name => %L)$$),
   ('outlier', $$outlier_enable('t', 'f', 2, name => %L)$$), ('count', $$outlier_enable('t', 'list', 2, count_field => 'f', name => %L)$$), ('subset_fields', $$subset_fields_enable('t', cold => '{f}', name => %L)$$),
   ('subset', $$subset_enable('t', field => 'f', source => 'events', on_field => 'of', order_by => '{x: -1}', keep => 1, name => %L)$$), ('computed', $$computed_enable('t', 'events', 'of', '{f: {$sum: "$x"}}', name => %L)$$),
-  ('shards', $$approximation_enable('t', 'f', shards => 2, name => %L)$$), ('threshold', $$approximation_enable('t', 'f', threshold => '10', name => %L)$$), ('versioning', $$versioning_enable('t', revision_field => 'f', name => %L)$$),
+  ('slots', $$approximation_enable('t', 'f', slots => 2, name => %L)$$), ('threshold', $$approximation_enable('t', 'f', threshold => '10', name => %L)$$), ('versioning', $$versioning_enable('t', revision_field => 'f', name => %L)$$),
   ('schema_versioning', $$schema_versioning_enable('t', current => 2, field => 'f', name => %L)$$), ('preallocated', $$preallocated_enable('t', 'f', preallocated_pool(2), name => %L)$$),
   ('single_collection', $$single_collection_enable('t', type_field => 'k', related_field => 'f', self_related => '{b}', name => %L)$$);
 SELECT collection_create(c) FROM unnest('{t,others,makers,categories,events}'::text[]) c;

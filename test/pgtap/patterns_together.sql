@@ -42,7 +42,7 @@ INSERT INTO patterns (pattern, enable, rel, name, comes, does, plain, plain_2) V
   ('rollup', $$SELECT rollup_enable('t', name => 'by_level', fields => '{n: {$count: {}}}', time_field => 'at', levels => '{day,year}')$$,
     't', 'by_level', 'at: ISODate("2024-01-01T10:00:00Z")', $$UPDATE t SET doc = bson_set(doc, 'at', timestamptz '2024-02-02 10:00Z') WHERE _id = 2$$,
     'at: ISODate("2024-01-01T10:00:00Z")', 'at: ISODate("2024-02-02T10:00:00Z")'),
-  ('shards', $$SELECT approximation_enable('t', 'views', shards => 2)$$,
+  ('slots', $$SELECT approximation_enable('t', 'views', slots => 2)$$,
     't', 'views', 'views: 5', $$SELECT approximation_add('t', 2, 1, name => 'views'); UPDATE t_whole SET doc = bson_set(doc, 'views', 9) WHERE _id = 2; SELECT approximation_add('t', 2, 1, name => 'views')$$, 'views: 5', 'views: 10'),
   ('threshold', $$SELECT approximation_enable('t', 'people', threshold => '10')$$,
     't', 'people', 'people: 100', $$UPDATE t SET doc = bson_set(doc, 'people', 150) WHERE _id = 2; UPDATE t SET doc = bson_set(doc, 'people', 155) WHERE _id = 2$$, 'people: 100', 'people: 150'),
@@ -182,7 +182,7 @@ INSERT INTO events (doc) SELECT bson_build('of', i, 'x', i * j) FROM generate_se
 SELECT is((SELECT string_agg(concat_ws(' ', doc ->> 'total', doc ->> 'last'), ', ' ORDER BY id) FROM parted), '8 [{"x": 3}], 6 [{"x": 4}], 9 [{"x": 6}], 12 [{"x": 8}]', 'partitions have totals and first rows beside a history');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
 SELECT throws_ok(command, '42809', NULL, command) FROM (VALUES
-  ($$SELECT outlier_enable('parted_0', 'list', 2)$$), ($$SELECT subset_fields_enable('parted_0', cold => '{cold}')$$), ($$SELECT approximation_enable('parted_0', 'views', shards => 2)$$),
+  ($$SELECT outlier_enable('parted_0', 'list', 2)$$), ($$SELECT subset_fields_enable('parted_0', cold => '{cold}')$$), ($$SELECT approximation_enable('parted_0', 'views', slots => 2)$$),
   ($$SELECT preallocated_enable('parted_0', 'seats', preallocated_pool(2), store => 'slots')$$)) v (command);
 
 -- what lies aside goes along with a row that another partition gets, whoever moves it: a foreign key, or a statement into which a
@@ -192,7 +192,7 @@ CREATE TABLE heads (id int PRIMARY KEY);
 CREATE TABLE split (id int PRIMARY KEY REFERENCES heads ON UPDATE CASCADE, doc bson) PARTITION BY RANGE (id);
 CREATE TABLE split_low PARTITION OF split FOR VALUES FROM (0) TO (100);
 CREATE TABLE split_high PARTITION OF split FOR VALUES FROM (100) TO (200);
-SELECT outlier_enable('split', 'list', 2, chunk => 2), subset_fields_enable('split', cold => '{cold}', name => 'cold'), approximation_enable('split', 'views', shards => 2),
+SELECT outlier_enable('split', 'list', 2, chunk => 2), subset_fields_enable('split', cold => '{cold}', name => 'cold'), approximation_enable('split', 'views', slots => 2),
   preallocated_enable('split', 'seats', preallocated_pool(2), store => 'slots');
 INSERT INTO heads SELECT generate_series(1, 3);
 INSERT INTO split SELECT i, bson_build('list', bson_array(i, 2, 3, 4, 5), 'cold', i) FROM generate_series(1, 3) i;

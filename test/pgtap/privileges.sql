@@ -28,7 +28,7 @@ SELECT outlier_enable('spilled', 'tags', 2);
 SELECT tree_enable('nodes', parent => 'up', ancestors => 'above'), tree_attach('leaves', 'nodes', 'in', ancestors => 'above');
 SELECT computed_enable('totals', 'facts', 'of', '{n: {$count: {}}}', mode => 'deferred'), subset_enable('totals', 'first', 'facts', 'of', '{n: 1}', 2, name => 'first');
 SELECT reference_enable('refs', 'to', 'named', live => '{title}', refresh => 'deferred');
-SELECT approximation_enable('counted', 'hits', shards => 2);
+SELECT approximation_enable('counted', 'hits', slots => 2);
 SELECT rollup_enable('events', name => 'by_day', time_field => 'ts', levels => '{day}', fields => '{n: {$count: {}}}');
 SELECT attribute_enable('packed', 'all', prefix => 'x_'), payload_enable('mail', 'body', '{first: "regex:(.)"}');
 SELECT subset_fields_enable('slim', '{much}');

@@ -20,7 +20,7 @@ INSERT INTO cold (doc) SELECT bson_build('_id', i, 'much', 'x') FROM generate_se
 INSERT INTO mates SELECT i, bson_build('_id', i, 'list', bson_array(1, 2, 3)) FROM generate_series(1, 3) i;
 SELECT outlier_enable('rows', 'list', 2, name => 'list'), outlier_enable('mates', 'list', 2, name => 'list'), tree_enable('nodes', parent => 'up', ancestors => 'above', name => 'tree'), computed_enable('totals', 'rows', 'of', '{n: {$count: {}}}', name => 'n'),
   subset_enable('totals', 'first', 'rows', 'of', '{n: -1}', 2, fields => '{n: 1}', name => 'first'), reference_enable('refs', 'to', 'totals', live => '{title}', missing => 'allow', name => 'to'), rollup_enable('rows', name => 'by_day', time_field => 'at', levels => '{day}', fields => '{n: {$count: {}}}'),
-  approximation_enable('counted', 'hits', shards => 2, name => 'hits'), subset_fields_enable('cold', cold => '{much}', name => 'much'), fanout_enable('feed', walls => 'walls', author => 'by', followers => 'follows', follower => 'who', followee => 'whom', name => 'walls', keep => 5);
+  approximation_enable('counted', 'hits', slots => 2, name => 'hits'), subset_fields_enable('cold', cold => '{much}', name => 'much'), fanout_enable('feed', walls => 'walls', author => 'by', followers => 'follows', follower => 'who', followee => 'whom', name => 'walls', keep => 5);
 SELECT bucket_create('measured', columns => 'id int, ts timestamptz, v float8, t text', group_by => '{id}', time_field => 'ts');
 INSERT INTO measured VALUES (1, '2024-01-01', 1, 'classified'), (2, '2024-01-01', 1, 'x');
 SELECT format('CALL pattern_build(%L, %L)', rel, name) FROM pattern_list() WHERE pattern <> 'bucket' ORDER BY pattern \gexec

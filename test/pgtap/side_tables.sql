@@ -6,7 +6,7 @@ SELECT plan(25);
 
 \o /dev/null
 CREATE TABLE t (id text PRIMARY KEY, doc bson);
-SELECT outlier_enable('t', 'list', 2, name => 'list'), subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', shards => 2),
+SELECT outlier_enable('t', 'list', 2, name => 'list'), subset_fields_enable('t', cold => '{cold}', name => 'cold'), approximation_enable('t', 'views', slots => 2),
   preallocated_enable('t', 'seats', preallocated_pool(9), store => 'slots'), versioning_enable('t', name => 'history'), change_feed_enable('t', name => 'feed');
 CREATE TABLE makers (_id int PRIMARY KEY, doc bson);
 CREATE TABLE things (_id int PRIMARY KEY, doc bson);

@@ -107,7 +107,7 @@ SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all of it is true');
 SELECT collection_create(c) FROM unnest('{makers,shop,places}'::text[]) c \g /dev/null
 SELECT outlier_enable('shop', 'buyers', 2, keep => 2, count_field => 'n'), preallocated_enable('shop', 'seats', preallocated_pool(2), available_field => 'free', store => 'document'),
   reference_enable('shop', 'items.maker', 'makers', live => '{name}'), reference_enable('shop', 'by', 'makers', live => '{name}', frozen => '{rank}'),
-  approximation_enable('shop', 'views', shards => 2), tree_enable('places', parent => 'up', ancestors => 'trail'), versioning_enable('shop'), versioning_enable('places') \g /dev/null
+  approximation_enable('shop', 'views', slots => 2), tree_enable('places', parent => 'up', ancestors => 'trail'), versioning_enable('shop'), versioning_enable('places') \g /dev/null
 INSERT INTO makers (doc) VALUES ('{_id: 1, name: "ann", rank: 1}'), ('{_id: 2, name: "bob", rank: 2}');
 INSERT INTO shop (doc) VALUES ('{_id: 1, by: 1, items: [{maker: 1}, {maker: 2, q: 5}]}');
 SELECT now_in('shop', 1) AS read \gset

@@ -40,7 +40,7 @@ UPDATE cities SET doc = bson_set(doc, 'population', 'many') RETURNING doc;
 
 -- Votes are exact, on rows aside that writers do not queue for.
 SELECT collection_create('votes');
-SELECT approximation_enable('votes', field => 'likes', shards => 16);
+SELECT approximation_enable('votes', field => 'likes', slots => 16);
 INSERT INTO votes (doc) VALUES ('{_id: 1, likes: 5}'), ('{_id: 2}');
 SELECT approximation_add('votes', 1, 1), approximation_add('votes', 1, 10), approximation_add('votes', 2, 0.25::numeric);
 SELECT doc FROM votes ORDER BY _id;

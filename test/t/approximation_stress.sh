@@ -8,7 +8,7 @@ stress_begin dp_approximation_stress 20267
 stress_setup <<'SQL'
 CREATE TABLE votes (id int PRIMARY KEY, doc bson);
 CREATE TABLE pages (id int PRIMARY KEY, doc bson);
-SELECT approximation_enable('votes', 'n', shards => 4), approximation_enable('pages', 'steps', step => 20), approximation_enable('pages', 'errors', error => 0.1);
+SELECT approximation_enable('votes', 'n', slots => 4), approximation_enable('pages', 'steps', step => 20), approximation_enable('pages', 'errors', error => 0.1);
 INSERT INTO votes SELECT i, bson_build('owner', i, 'n', 0) FROM generate_series(1, 6) i;
 INSERT INTO pages SELECT i, '{}' FROM generate_series(1, 40) i;
 -- what was counted, by the document's owner, which stays when its key changes

@@ -28,7 +28,7 @@ SELECT public.subset_enable('s.products', 'reviews', 's.reviews', 'product', '{d
 SELECT public.subset_fields_enable('s.films', cold => '{specs}', name => 'cold');
 SELECT public.reference_enable('s.orders', 'customer', 's.customers', live => '{name}', frozen => '{address}');
 SELECT public.reference_enable('s.items', 'supplier', 's.suppliers', live => '{name}', missing => 'allow', refresh => 'deferred', on_delete => 'unset');
-SELECT public.approximation_enable('s.votes', field => 'likes', shards => 4);
+SELECT public.approximation_enable('s.votes', field => 'likes', slots => 4);
 SELECT public.approximation_enable('s.pages', field => 'views', error => 0.1);
 SQL
 cat >"$DP_WORK/write.sql" <<'SQL'
@@ -71,9 +71,9 @@ is "$(as dp_writer "UPDATE s.films SET doc = bson_set(doc, 'specs', 'hot'); SELE
 for c in 'SELECT doc FROM s.movies' 'SELECT doc FROM s.products' 'SELECT doc FROM s.customers' 'SELECT doc FROM s.by_time' 'SELECT doc FROM s.movies_seen_view' 'SELECT * FROM s.films_cold_cold' 'SELECT * FROM s.votes_likes_shards' 'SELECT * FROM s.made_total_queue' \
   'SELECT * FROM s.products_reviews_queue' 'SELECT * FROM s.items_supplier_queue' "SELECT computed_refresh('s.made')" "SELECT * FROM computed_staleness('s.made')" "SELECT subset_refresh('s.products')" "SELECT reference_refresh('s.items')" \
   "SELECT * FROM reference_staleness('s.items')" "SELECT * FROM reference_dangling('s.items')" "SELECT approximation_sync('s.votes')" "SELECT * FROM approximation_read('s.pages', 1)" "SELECT approximation_add('s.pages', 1, 1000)" \
-  "SELECT * FROM reference_cost('s.orders', 'customer', 's.customers')" "SELECT pattern_check('s.orders')" "SELECT pattern_repair('s.screenings', 'by_time')" "SELECT pattern_alter('s.votes', 'likes', '{shards: 2}')" "SELECT pattern_disable('s.items')" \
+  "SELECT * FROM reference_cost('s.orders', 'customer', 's.customers')" "SELECT pattern_check('s.orders')" "SELECT pattern_repair('s.screenings', 'by_time')" "SELECT pattern_alter('s.votes', 'likes', '{slots: 2}')" "SELECT pattern_disable('s.items')" \
   "CALL pattern_build('s.orders')" "SELECT computed_enable('s.orders', 's.screenings', 'movie', '{n: {\$count: {}}}')" "SELECT reference_enable('s.items', 'c', 's.orders')" "SELECT rollup_enable('s.sales', name => 'x', time_field => 'ts', levels => '{day}', fields => '{n: {\$count: {}}}')" \
-  "SELECT subset_enable('s.orders', 'x', 's.items', 'o', '{a: 1}', 2)" "SELECT subset_split('s.orders', 'x', 's.items', 'o', 2)" "SELECT subset_join('s.products')" "SELECT subset_fields_enable('s.orders', cold => '{x}')" "SELECT approximation_enable('s.orders', field => 'x', shards => 2)"; do
+  "SELECT subset_enable('s.orders', 'x', 's.items', 'o', '{a: 1}', 2)" "SELECT subset_split('s.orders', 'x', 's.items', 'o', 2)" "SELECT subset_join('s.products')" "SELECT subset_fields_enable('s.orders', cold => '{x}')" "SELECT approximation_enable('s.orders', field => 'x', slots => 2)"; do
   got=$(as dp_writer "$c" | head -1)
   case $got in 'ERROR:  42501:'*) got=refused ;; esac
   is "$got" refused "refused: $(printf '%s' "$c" | cut -c 1-70)"
@@ -196,7 +196,7 @@ CALL public.pattern_build('s.orders');
 CALL public.pattern_build('s.votes');
 CALL public.pattern_build('s.screenings');
 CALL public.pattern_build('s.sales');
-SELECT public.pattern_alter('s.movies', 'shown', '{mode: "deferred"}'), public.pattern_alter('s.products', 'reviews', '{keep: 1}'), public.pattern_alter('s.films', 'cold', '{cold: ["other"]}'), public.pattern_alter('s.orders', 'customer', '{on_delete: "cascade"}'), public.pattern_alter('s.votes', 'likes', '{shards: 2}');
+SELECT public.pattern_alter('s.movies', 'shown', '{mode: "deferred"}'), public.pattern_alter('s.products', 'reviews', '{keep: 1}'), public.pattern_alter('s.films', 'cold', '{cold: ["other"]}'), public.pattern_alter('s.orders', 'customer', '{on_delete: "cascade"}'), public.pattern_alter('s.votes', 'likes', '{slots: 2}');
 DELETE FROM s.customers;
 DELETE FROM s.suppliers;
 DELETE FROM s.sales;

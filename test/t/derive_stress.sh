@@ -20,7 +20,7 @@ SELECT computed_enable('customers', 'orders', 'customer._id', '{n: {$count: {}},
        reference_enable('orders', 'agent', 'customers', live => '{name}', on_delete => 'keep', missing => 'allow', refresh => 'deferred'),
        rollup_enable('orders', name => 'by_day', time_field => 'at', levels => '{day,month}', group_by => '{shop}', fields => '{sum: {$sum: "$amount"}, best: {$max: "$amount"}, n: {$count: {}}}'),
        rollup_enable('orders', name => 'by_category', tree => 'categories', group_by => '{category}', fields => '{sum: {$sum: "$amount"}, best: {$max: "$amount"}}'),
-       approximation_enable('customers', 'visits', shards => 4),
+       approximation_enable('customers', 'visits', slots => 4),
        outlier_enable('customers', 'tags', 5, keep => 2, chunk => 3);
 INSERT INTO categories (doc) SELECT bson_build('_id', i, 'up', CASE WHEN i > 2 THEN i / 2 END) FROM generate_series(1, 12) i;
 INSERT INTO customers (doc) SELECT bson_build('_id', i, 'name', 'c' || i, 'visits', 0) FROM generate_series(1, 12) i;

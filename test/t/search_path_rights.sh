@@ -70,7 +70,7 @@ SELECT public.subset_fields_enable('@@rows', '{cold}', name => 'cold');
 SELECT public.reference_enable('@@rows', 'ref', '@@totals', live => '{title}', missing => 'allow', name => 'ref');
 SELECT public.rollup_enable('@@rows', '@@days', '{n: {$count: {}}}', time_field => 'at', levels => '{day,month}', group_by => '{in}');
 SELECT public.approximation_enable('@@counts', 'a', step => 10, name => 'a');
-SELECT public.approximation_enable('@@counts', 'b', shards => 2, name => 'b');
+SELECT public.approximation_enable('@@counts', 'b', slots => 2, name => 'b');
 SELECT public.query_table_create('@@query', '@@rows', '{in}', '{a: -1}', fields => '{cold: 1}');
 SELECT public.query_table_create('@@top', '@@rows', '{in}', '{at: 1}', limit_per_partition => 2);
 SELECT public.single_table_create('@@single', 1, 'ttl');

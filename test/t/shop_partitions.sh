@@ -46,7 +46,7 @@ ask 'CREATE TABLE parted (_id bson_value PRIMARY KEY, doc bson NOT NULL) PARTITI
 refused 0A000 "SELECT tree_enable('parted', parent => 'up')" "SELECT single_collection_enable('parted', is_unique => true)"
 refused 42809 "SELECT polymorphic_merge('parted', merge_on => 'email', sources => '{customers}')" "SELECT outlier_enable('customers', 'x', 2, extras => 'parted', on_field => 'c')" \
   "SELECT fanout_enable('reviews', walls => 'parted', author => 'by', followers => 'follows', follower => 'reader', followee => 'writer', name => 'again')" \
-  "SELECT outlier_enable('part', 'b', 2)" "SELECT subset_fields_enable('part', cold => '{a}')" "SELECT approximation_enable('part', 'v', shards => 2)" "SELECT preallocated_enable('part', 'v', preallocated_pool(2), store => 'slots')" \
+  "SELECT outlier_enable('part', 'b', 2)" "SELECT subset_fields_enable('part', cold => '{a}')" "SELECT approximation_enable('part', 'v', slots => 2)" "SELECT preallocated_enable('part', 'v', preallocated_pool(2), store => 'slots')" \
   "SELECT tree_attach('part', tree => 'categories', parent => 'category', ancestors => 'trail')" "SELECT computed_enable('part', 'reviews', 'by', '{n: {\$count: {}}}')" "SELECT reference_enable('part', 'b', 'customers', live => '{name}')" \
   "SELECT relationship_enable('part', 'b', 'parted', 'c')"
 # what has work to do at the end of statements does not become a partition

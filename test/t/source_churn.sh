@@ -40,7 +40,7 @@ SELECT subset_fields_enable('parts', '{plot}', name => 'cold'), attribute_enable
 CREATE FUNCTION part(v int) RETURNS bson LANGUAGE sql AS $$ SELECT bson_build('v', v, 'plot', v, 'x_a', v, 'p', format('<m v="%s"/>', v)) $$;
 CREATE VIEW torn AS SELECT doc FROM parts_whole WHERE concat_ws(' ', doc ->> 'plot', doc ->> 'pv', doc ->> 'r.0.value') <> concat_ws(' ', doc ->> 'v', doc ->> 'v', doc ->> 'v');
 CREATE TABLE votes (id int PRIMARY KEY, doc bson);
-SELECT approximation_enable('votes', 'n', shards => 3);
+SELECT approximation_enable('votes', 'n', slots => 3);
 CREATE TABLE counted (owner int, n bigint);
 CREATE FUNCTION vote(k int, x int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -85,7 +85,7 @@ dp_approximation(DpDecl *decl)
 
 		a->form = DP_APPROXIMATION_SHARDS;
 		if (link_id == NULL)
-			bad_option(decl, "shards");
+			bad_option(decl, "slots");
 		a->side = dp_link_side(link_id, decl->target);
 	}
 	else if (dp_decl_text(decl, "threshold") != NULL)

@@ -9,7 +9,7 @@
  *				that fraction of it
  *	threshold	an UPDATE that changes the field by less is undone; additions use
  *				the threshold as step
- *	shards		exact: events are added to shards, rows of a side table; the total
+ *	slots		exact: events are added to shards, rows of a side table; the total
  *				is the field plus the shards
  *
  * The draw is made once, before anything is locked or read for writing.  On

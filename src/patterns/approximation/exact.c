@@ -60,7 +60,7 @@ static const DpOption options[] = {
 	  DP_INTO(DpApproximation, step) },
 	{ "error", DP_OPTION_NUMBER, DP_ONE_OF | DP_ALTERABLE },
 	{ "threshold", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
-	{ "shards", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SHARDS),
+	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SHARDS),
 	  DP_INTO(DpApproximation, shards) },
 	{ NULL }
 };
