@@ -278,7 +278,7 @@ BEGIN
       CONTINUE WHEN hits < 0.8 * cardinality(f.sought);
       IF other.rel = rel THEN
         RETURN QUERY SELECT 'tree'::text, f.path, 0.6::numeric,
-          format('%s of %s values at "%s" are keys of the same table: documents hang on each other',
+          format('%s of %s values at "%s" are keys of the table: documents refer to each other',
             hits, cardinality(f.sought), f.path),
           format('SELECT @extschema@.tree_enable(%L, parent => %L, ancestors => ''ancestors'');',
             rel::text, f.path);

@@ -105,7 +105,7 @@ CREATE FUNCTION docpatterns._change_feed_record(rel regclass, name text, operati
   key bson_value, doc bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_change_feed_record' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._change_feed_record(regclass, text, text, bson_value, bson) IS
-  'writes a change by hand; error 42501 unless the caller owns the table';
+  'records a change; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._change_feed_options(rel regclass, name text) RETURNS bson
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -92,7 +92,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
 $$;
 COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS
-  'SQL text: keys of rows that may not be in line with a computed pattern';
+  'SQL text: keys of rows that may be inconsistent with a computed pattern';
 
 -- Groups that have no document yet.
 CREATE FUNCTION docpatterns._computed_build_end(rel regclass, name text) RETURNS bigint

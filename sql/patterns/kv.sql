@@ -163,7 +163,7 @@ COMMENT ON FUNCTION kv_purge(text, bigint) IS
 CREATE FUNCTION docpatterns._kv_repair_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_repair_key' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS
-  'brings the row in keys and the counts of a key in line with its members; errors 23000 for '
+  'corrects the row in keys and the counts of a key by its members; errors 23000 for '
   'members of two types, 42501 unless the caller owns the space';
 
 CREATE FUNCTION docpatterns._kv_space_of(rel regclass) RETURNS text

@@ -434,7 +434,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_pending(regclass, text) IS
-  'SQL text: keys of rows that may not be in line with an outlier pattern';
+  'SQL text: keys of rows that may be inconsistent with an outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_rejoin(rel regclass, name text, key record) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_rejoin' LANGUAGE C STRICT;

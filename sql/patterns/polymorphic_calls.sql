@@ -160,7 +160,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS
-  'brings the view and the indexes of a variant in line with its schemas';
+  'updates the view and the indexes of a variant to its schemas';
 
 -- PostgreSQL parses expressions: creates an index without rows to compare.
 CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text)

@@ -11,7 +11,7 @@ CREATE FUNCTION docpatterns._polymorphic_merge_recompute(rel regclass, name text
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_recompute' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_recompute(regclass, text, boolean) IS
-  'brings all documents of a single view in line with one source (emptied: as if it had no rows); '
+  'recomputes all documents of a single view from one source (emptied: as if it had no rows); '
   'returns how many were written; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_expected(rel regclass, name text, key bson_value)

@@ -442,7 +442,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_pending(regclass, text) IS
-  'SQL text: keys of rows that may not be in line with a reference pattern';
+  'SQL text: keys of rows that may be inconsistent with a reference pattern';
 
 CREATE FUNCTION docpatterns._reference_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

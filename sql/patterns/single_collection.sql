@@ -405,7 +405,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM docpatterns._single_collection_parts($1, $2) AS p
 $$;
 COMMENT ON FUNCTION docpatterns._single_collection_pending(regclass, text) IS
-  'SQL text: keys of rows that may not be in line with a single collection';
+  'SQL text: keys of rows that may be inconsistent with a single collection';
 
 CREATE FUNCTION docpatterns._single_collection_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -99,7 +99,7 @@ COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, t
 CREATE FUNCTION docpatterns._subset_create_removed(rel regclass, name text) RETURNS text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN docpatterns._derive_create_queue($1, 'subset', $2, 'removed', 'has ceased to show');
+  RETURN docpatterns._derive_create_queue($1, 'subset', $2, 'removed', 'no longer shows');
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_create_removed(regclass, text) IS

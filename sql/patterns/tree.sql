@@ -89,7 +89,7 @@ BEGIN
     IF removed IS NULL THEN
       options := @extschema@.bson_set(options, 'removed_link_id',
           docpatterns._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'),
-            'removed', 'has ceased to list'));
+            'removed', 'no longer lists'));
     END IF;
   ELSIF @extschema@.bson_exists(options, 'removed_link_id') THEN
     options := @extschema@.bson_unset(options, 'removed_link_id');
@@ -102,7 +102,7 @@ COMMENT ON FUNCTION docpatterns._tree_removed_list(regclass, bson) IS
   'are '
   'derived';
 
--- The forms of a declaration, of nodes or of documents that hang on them.
+-- The forms of a declaration, of nodes or of documents attached to them.
 CREATE FUNCTION docpatterns._tree_check_forms(rel regclass, options bson) RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -301,7 +301,7 @@ CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, do
   OUT id bson_value, OUT parent bson_value)
   AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
 COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS
-  'the ID of a node and of its parent, by the form that is written by hand';
+  'the ID of a node and of its parent, by the fields that users write';
 
 CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson,
   chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
@@ -309,7 +309,7 @@ CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, 
   AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
 COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
   'forms of a document that are not as they follow from the IDs above it (an array, root first; '
-  'NULL: it hangs on nothing) and of its children';
+  'NULL: it is attached to no node) and of its children';
 
 -- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain:
 -- the ids above it) and "kids" (parent, children).
@@ -504,7 +504,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
            || docpatterns._tree_faults_sql($1, $2) || ') s' END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_pending(regclass, text) IS
-  'SQL text: keys of rows that may not be in line with a tree declaration';
+  'SQL text: keys of rows that may be inconsistent with a tree declaration';
 
 CREATE FUNCTION docpatterns._tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -1,10 +1,10 @@
--- Documents of other tables that hang on nodes of a tree. The triggers are in
+-- Documents of other tables attached to nodes of a tree. The triggers are in
 -- src/patterns/tree/attach.c.
 
 CREATE FUNCTION docpatterns.tree_attach_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_attach_trigger' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.tree_attach_trigger() IS
-  'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
+  'trigger function of tables with documents attached to a tree, and of the tree, for tree_attach';
 
 CREATE FUNCTION tree_attach(
   rel regclass, tree regclass, parent text, ancestors text DEFAULT NULL,
@@ -89,12 +89,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS
-  'triggers of a table whose documents hang on nodes of a tree';
+  'triggers of a table whose documents are attached to nodes of a tree';
 
 -- Verbs -------------------------------------------------------------------------------------------
 
--- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and
--- the node's "walk".
+-- Documents and the nodes that they are attached to, as SQL text: "a" (key, key_row, parent, doc)
+-- and the node's "walk".
 CREATE FUNCTION docpatterns._tree_attach_sql(rel regclass, name text, result text) RETURNS text
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -134,7 +134,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS
-  'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
+  'SQL text about documents attached to nodes of a tree, and what is wrong with them (f)';
 
 CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
@@ -148,7 +148,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS
-  'violated invariants of documents that hang on nodes of a tree';
+  'violated invariants of documents attached to nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_move_held(rel regclass, name text, key bson_value)
   RETURNS void
@@ -164,7 +164,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS
-  'SQL text: keys of documents that may not be in line with the nodes that they hang on';
+  'SQL text: keys of documents that may be inconsistent with the nodes that they are attached to';
 
 CREATE FUNCTION docpatterns._tree_attach_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -174,7 +174,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS
-  'pattern_repair of documents that hang on nodes of a tree';
+  'pattern_repair of documents attached to nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -193,7 +193,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_alter(regclass, text, bson) IS
-  'pattern_alter of documents that hang on nodes of a tree';
+  'pattern_alter of documents attached to nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -221,4 +221,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_disable(regclass, text, bson) IS
-  'pattern_disable of documents that hang on nodes of a tree: they stay as they are';
+  'pattern_disable of documents attached to nodes of a tree: leaves them unchanged';

@@ -1,4 +1,4 @@
--- The tree pattern: categories below categories, and products that hang on them.
+-- The tree pattern: categories below categories, and products attached to them.
 SET client_min_messages = warning;
 SELECT collection_create('categories'), collection_create('products');
 
@@ -39,7 +39,7 @@ INSERT INTO products (doc) VALUES ('{parent_category: "Nowhere"}');
 DELETE FROM categories WHERE _id = 3;
 DELETE FROM categories WHERE _id = 5;
 
--- Other rules for deletions: children hang on their grandparent.
+-- Other rules for deletions: children move to their grandparent.
 SELECT pattern_alter('categories', 'parent', '{on_delete: "reparent"}');
 DELETE FROM categories WHERE _id IN (4, 5);
 SELECT doc FROM categories ORDER BY _id;
