@@ -159,9 +159,9 @@ BEGIN
     FROM pg_catalog.pg_operator p JOIN pg_catalog.pg_proc f ON f.oid OPERATOR(pg_catalog.=)
       p.oprcode
     WHERE p.oprnamespace OPERATOR(pg_catalog.=) '@extschema@'::pg_catalog.regnamespace
-      AND ('@extschema@.bson_value'::pg_catalog.regtype IN (p.oprleft, p.oprright)
-           OR p.oprleft IN ('@extschema@.bson'::pg_catalog.regtype,
-               '@extschema@.objectid'::pg_catalog.regtype)
+      AND ('@extschema@.bson_value'::pg_catalog.regtype::pg_catalog.oid IN (p.oprleft, p.oprright)
+           OR p.oprleft IN ('@extschema@.bson'::pg_catalog.regtype::pg_catalog.oid,
+               '@extschema@.objectid'::pg_catalog.regtype::pg_catalog.oid)
            OR p.oprname OPERATOR(pg_catalog.=) '=#=')
       AND meaning OPERATOR(pg_catalog.?) p.oprname::pg_catalog.text
   LOOP

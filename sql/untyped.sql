@@ -15,18 +15,21 @@ BEGIN
     SELECT pg_catalog.pg_get_functiondef(p.oid) AS definition,
       pg_catalog.format('@extschema@.%I(%s)', p.proname,
         pg_catalog.pg_get_function_identity_arguments(p.oid)) AS signature,
-      p.provariadic <> 0 AS is_list,
+      p.provariadic OPERATOR(pg_catalog.<>) 0::pg_catalog.oid AS is_list,
       pg_catalog.obj_description(p.oid, 'pg_proc') AS comment
     FROM pg_catalog.pg_extension e
-      JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_extension'::regclass
-        AND d.refobjid = e.oid AND d.classid = 'pg_catalog.pg_proc'::regclass AND d.deptype = 'e'
-      JOIN pg_catalog.pg_proc p ON p.oid = d.objid AND p.pronamespace = e.extnamespace
-    WHERE e.extname = 'docpatterns' AND p.prokind = 'f'
-      AND '"any"'::regtype = ANY (p.proargtypes::oid[])
+      JOIN pg_catalog.pg_depend d ON d.refobjid OPERATOR(pg_catalog.=) e.oid
+        AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+        AND d.deptype OPERATOR(pg_catalog.=) 'e'
+      JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) d.objid
+        AND p.pronamespace OPERATOR(pg_catalog.=) e.extnamespace
+    WHERE e.extname OPERATOR(pg_catalog.=) 'docpatterns' AND p.prokind OPERATOR(pg_catalog.=) 'f'
+      AND '"any"'::pg_catalog.regtype OPERATOR(pg_catalog.=) ANY (p.proargtypes::pg_catalog.oid[])
   LOOP
     EXECUTE pg_catalog.replace(pg_catalog.regexp_replace(
       pg_catalog.format('%1$s; COMMENT ON FUNCTION %2$s IS %3$L;'
-          || CASE WHEN f.is_list
+          OPERATOR(pg_catalog.||) CASE WHEN f.is_list
                THEN 'ALTER FUNCTION %2$s SUPPORT docpatterns.untyped_support' ELSE '' END,
         f.definition, f.signature, f.comment), '(VARIADIC [^,)]*)"any"', '\1text[]', 'g'),
       '"any"', 'text');

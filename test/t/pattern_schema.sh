@@ -14,6 +14,11 @@ for schema in 'my ext' '50, (Ext);'; do
 DROP SCHEMA IF EXISTS "app" CASCADE;
 DROP EXTENSION IF EXISTS docpatterns CASCADE;
 CREATE SCHEMA "$schema";
+-- operators of a user who may create in the schema are closer to their operands than those of pg_catalog
+SELECT format('CREATE FUNCTION %1\$I.trap(%2\$s, %3\$s) RETURNS boolean LANGUAGE plpgsql AS ''BEGIN RAISE division_by_zero; END''; ', s, l, r) || string_agg(format(
+    'CREATE OPERATOR %1\$I.%4\$s (FUNCTION = %1\$I.trap, LEFTARG = %2\$s, RIGHTARG = %3\$s)', s, l, r, o), '; ')
+  FROM unnest('{oid,int4,regclass,regtype,regproc,regprocedure,regnamespace}'::regtype[]) l, unnest('{oid,int4,regclass,regtype,regproc,regprocedure,regnamespace}'::regtype[]) r, unnest('{=,<>}'::text[]) o, (VALUES ('$schema')) v (s)
+  WHERE l <> r GROUP BY l, r, s \gexec
 CREATE EXTENSION docpatterns SCHEMA "$schema";
 CREATE SCHEMA app;
 SELECT "$schema".collection_create('app.books');
