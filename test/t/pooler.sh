@@ -49,6 +49,6 @@ for what in derived shapes; do
 done
 stress_begin dp_pooler 20331
 psql -XqAt -c "SELECT collection_create('books')" -c "SELECT outlier_enable('books', 'tags', 3)" >/dev/null
-is "$(pooled psql -XqAt -c "CALL pattern_build('books', 'tags')" 2>&1)" 'NOTICE:  pattern "tags" of table books: 0 documents updated' 'a procedure that commits runs in one session'
+is "$(pooled psql -XqAt -c "CALL pattern_build('books', 'tags')" 2>&1)" 'NOTICE:  pattern "tags" of table "books": 0 documents updated' 'a procedure that commits runs in one session'
 is "$(pooled psql -XqAt -c "SET docpatterns.maintain = off" -c "LOAD 'docpatterns'; SHOW docpatterns.maintain")" on 'a setting does not reach the next transaction'
 stress_end
