@@ -72,7 +72,7 @@ as dp_evil "CREATE FOREIGN TABLE e.mine (g int, ts timestamptz NOT NULL, v float
   CREATE TRIGGER zz_docpatterns_50_bucket_ts BEFORE UPDATE ON e.mine FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger('$declared')" >"$DP_WORK/evil"
 wanted=$(root "SELECT count(*), sum(v) FROM s.readings")
 is "$(for c in 'SELECT count(*) FROM e.mine' "INSERT INTO e.mine VALUES (1, now(), 1)" 'DELETE FROM e.mine' 'TRUNCATE e.mine' "SELECT bucket_pack('e.mine')"; do as dp_evil "$c" | head -1; done | uniq)" \
-  'ERROR:  55000: a table that belongs to e.mine is missing' 'a relation that claims somebody'"'"'s tables gets at nothing'
+  'ERROR:  55000: a table that belongs to "mine" is missing' 'a relation that claims somebody'"'"'s tables gets at nothing'
 as dp_evil "CREATE TABLE e.packed (g int, seq int NOT NULL, start timestamptz NOT NULL, data public.bucket NOT NULL); CREATE TABLE e.recent (g int, ts timestamptz NOT NULL, v float8, note text);
   CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.packed FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id', 'ts');
   CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.recent FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id.recent', 'ts')" >>"$DP_WORK/evil"
@@ -83,5 +83,5 @@ is "$(root 'SELECT count(*), sum(v) FROM s.readings; SELECT * FROM pattern_check
 is "$(as dp_evil "CREATE FOREIGN TABLE e.other (g int) SERVER docpatterns_bucket OPTIONS (packed 's.readings_packed')" | head -1)" 'ERROR:  HV00D: relations of buckets do not have an option "packed"' 'no option names a table'
 refused dp_evil "ALTER FOREIGN TABLE s.readings OWNER TO dp_evil"
 is "$(root 'ALTER TABLE s.readings_packed OWNER TO dp_evil'; as dp_owner 'SELECT count(*) FROM s.readings' | head -1; root 'ALTER TABLE s.readings_packed OWNER TO dp_owner'; as dp_owner 'SELECT count(*) > 0 FROM s.readings')" \
-  $'ERROR:  55000: a table that belongs to s.readings is missing\nt' 'a table that was given to somebody else is none of the relation'"'"'s'
+  $'ERROR:  55000: a table that belongs to "readings" is missing\nt' 'a table that was given to somebody else is none of the relation'"'"'s'
 everything

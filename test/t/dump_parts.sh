@@ -48,7 +48,7 @@ is "$(cat "$DP_WORK/errors"; ask dp_parts_1 'SELECT found FROM pattern_check() v
 is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'n', 1) WHERE _id = 1; SELECT doc FROM stored.goods WHERE _id = 1")" '{"_id": 1, "cat": 1, "cats": [1], "depth": 1, "n": 1}' 'what does not need the tree can be written'
 is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'cat', 2) WHERE _id = 1" | head -1)" 'ERROR:  the tree of the attached documents in table "goods" does not exist' 'what needs it cannot'
 pg_dump -t stored.readings dp_parts 2>/dev/null | psql -Xq dp_parts_1 >/dev/null 2>&1
-is "$(ask dp_parts_1 'SELECT count(*) FROM stored.readings' | head -1)" 'ERROR:  a table that belongs to readings is missing' 'measurements without what lies beneath them are told apart from none'
+is "$(ask dp_parts_1 'SELECT count(*) FROM stored.readings' | head -1)" 'ERROR:  a table that belongs to "readings" is missing' 'measurements without what lies beneath them are told apart from none'
 
 fresh dp_parts_1
 pg_dump -t 'stored.readings*' dp_parts 2>/dev/null | restore dp_parts_1 >"$DP_WORK/errors"

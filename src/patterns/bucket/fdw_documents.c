@@ -90,8 +90,9 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 
 	span.rel = rel;
 	if (PG_NARGS() != 1 + rel->ngroups + (rel->time != NULL ? 1 : 0))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("%s has %d group columns", dp_bucket_rel_name(rel), rel->ngroups)));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" has %d group columns", dp_bucket_rel_name(rel), rel->ngroups)));
 	for (i = 0; i < rel->ngroups; i++)
 	{
 		if (get_fn_expr_argtype(fcinfo->flinfo, 1 + i) != rel->groups[i]->type)
@@ -144,7 +145,7 @@ dp_bucket_span_start(PG_FUNCTION_ARGS)
 
 	if (rel->time == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("%s has no time", dp_bucket_rel_name(rel))));
+						errmsg("\"%s\" has no time", dp_bucket_rel_name(rel))));
 	PG_RETURN_INT64(dp_bucket_rel_start(rel, PG_GETARG_INT64(1)));
 }
 
@@ -233,7 +234,7 @@ span_packed(Span *span)
 
 	if (!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
+						errmsg("an index of \"%s\" is missing", dp_bucket_rel_name(rel))));
 	index = index_open(rel->packed_index, AccessShareLock);
 	nkeys = span_keys(span, true, keys);
 	slot = table_slot_create(packed, NULL);

@@ -69,7 +69,7 @@ dp_bucket_pack_call(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("bucket_pack()");
 	if (!PG_ARGISNULL(1) && rel->time == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel)),
+						errmsg("\"%s\" has pages, not spans of time", dp_bucket_rel_name(rel)),
 						errhint("Call bucket_pack() without a time.")));
 	if (!PG_ARGISNULL(1))
 		until = dp_bucket_rel_start(rel, time_argument(rel, PG_GETARG_TIMESTAMPTZ(1)));
@@ -218,7 +218,7 @@ dp_bucket_drop_before(PG_FUNCTION_ARGS)
 	rel = dp_bucket_rel(relid, false);
 	if (rel->time == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel))));
+						errmsg("\"%s\" has pages, not spans of time", dp_bucket_rel_name(rel))));
 	before = Int64GetDatum(dp_bucket_rel_start(rel, time_argument(rel, PG_GETARG_TIMESTAMPTZ(1))));
 
 	initStringInfo(&sql);
@@ -411,7 +411,7 @@ require_newest(DpBucketRel *rel)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update"),
 				 errdetail(
-					 "Measurements of %s were written after the transaction's snapshot was taken.",
+					 "Measurements of \"%s\" were written after the transaction's snapshot was taken.",
 					 dp_bucket_rel_name(rel)),
 				 errhint("Retry the transaction, preferably at READ COMMITTED.")));
 		table_close(table, NoLock);

@@ -567,14 +567,15 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 
 		if (unlikely(modify->nulls[at]))
 			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("the time of a measurement in column \"%s\" of %s is null",
+							errmsg("the time of a measurement in column \"%s\" of \"%s\" is null",
 								   rel->time->name, dp_bucket_rel_name(rel)),
 							errtablecol(modify->info->ri_RelationDesc, rel->time->attnum)));
 		if (unlikely(TIMESTAMP_NOT_FINITE(DatumGetTimestamp(modify->values[at]))))
-			ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-							errmsg("the time of a measurement in column \"%s\" of %s is infinite",
-								   rel->time->name, dp_bucket_rel_name(rel)),
-							errhint("No bucket begins or ends at infinity.")));
+			ereport(ERROR,
+					(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+					 errmsg("the time of a measurement in column \"%s\" of \"%s\" is infinite",
+							rel->time->name, dp_bucket_rel_name(rel)),
+					 errhint("No bucket begins or ends at infinity.")));
 	}
 	if (RelationGetDescr(modify->info->ri_RelationDesc)->constr != NULL)
 		ExecConstraints(modify->info, slot, estate);

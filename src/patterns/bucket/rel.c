@@ -269,7 +269,7 @@ dp_bucket_rel_for(Oid relid, Snapshot snapshot)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a new declaration of %s",
+				 errmsg("could not serialize access due to a new declaration of \"%s\"",
 						dp_bucket_rel_name(rel)),
 				 errdetail(
 					 "The relation was created, or its spans or limits were changed, after the transaction's snapshot was taken.")));
@@ -643,7 +643,7 @@ side_find(DpBucketRel *rel, const char *option)
 	if (!OidIsValid(side))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a table that belongs to %s is missing", dp_bucket_rel_name(rel)),
+				 errmsg("a table that belongs to \"%s\" is missing", dp_bucket_rel_name(rel)),
 				 errdetail("The table of %s was dropped, lost its triggers, or has another owner.",
 						   strcmp(option, "link_id") == 0 ? "buckets" : "waiting measurements")));
 	return side;
@@ -756,7 +756,7 @@ static void
 mismatch(DpBucketRel *rel, Oid side)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("columns of %s do not match its buckets", dp_bucket_rel_name(rel)),
+					errmsg("columns of \"%s\" do not match its buckets", dp_bucket_rel_name(rel)),
 					errdetail("\"%s\" was altered directly.", dp_relation_name(side)),
 					errhint("Add columns with bucket_add_column().")));
 }

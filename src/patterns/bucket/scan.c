@@ -122,7 +122,7 @@ begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 	if (scan->mode != DP_SCAN_ALL &&
 		(!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index)))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
+						errmsg("an index of \"%s\" is missing", dp_bucket_rel_name(rel))));
 
 	scan->needed = palloc(sizeof(DpBucketColumn *) * Max(rel->ncolumns, 1));
 	foreach(lc, list_nth(plan->fdw_private, DP_PLAN_NEEDED))

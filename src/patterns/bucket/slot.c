@@ -320,7 +320,7 @@ taken(DpBucketStore *store, int64 time)
 											   Int64GetDatum(since)));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("%s already has a measurement in this slot", dp_bucket_rel_name(rel)),
+			 errmsg("\"%s\" already has a measurement in this slot", dp_bucket_rel_name(rel)),
 			 errdetail("The slot of its group begins at %s.", text), errtable(store->recent.rel)));
 }
 

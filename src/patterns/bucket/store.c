@@ -707,7 +707,7 @@ index_of(DpBucketStore *store, Oid index)
 	if (!OidIsValid(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("an index of %s is missing", dp_bucket_rel_name(store->rel)),
+				 errmsg("an index of \"%s\" is missing", dp_bucket_rel_name(store->rel)),
 				 errdetail("It was dropped from the table of buckets or of waiting measurements."),
 				 errhint("Create it again with pattern_repair().")));
 	return index_open(index, RowExclusiveLock);

@@ -522,7 +522,13 @@ writer_begin(DpChangeFeed *f)
 	writer->feed = f->side;
 	writer->first = first;
 	if (f->channel != NULL)
-		Async_Notify(f->channel, dp_relation_name(f->decl->target));
+	{
+		StringInfoData table;
+
+		initStringInfo(&table);
+		dp_sql_table(&table, f->decl->target);
+		Async_Notify(f->channel, table.data);
+	}
 	return writer;
 }
 
