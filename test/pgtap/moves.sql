@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA moving;
 SET search_path = moving, public;
-SELECT plan(83);
+SELECT plan(87);
 
 -- A table with all that lies aside, and four rows; row n has n in every part of it.
 CREATE FUNCTION make(partitioned boolean, events text, body text) RETURNS void LANGUAGE plpgsql AS $f$
@@ -88,6 +88,10 @@ FROM (VALUES
 ) AS c (what, event, given, expected) CROSS JOIN unnest('{f,t}'::boolean[]) AS p;
 SELECT is(moved(p, '', '', 'WITH d AS (DELETE FROM t WHERE id = 1 RETURNING id) INSERT INTO t SELECT id, ''{"n": 9, "list": [9, 8, 7]}'' FROM d'),
           '1: {"n": 9, "list": [9, 8, 7], "seats": [0, 0]} 2=2 3=3 4=4', 'the same statement inserts another document') FROM unnest('{f,t}'::boolean[]) AS p;
+
+-- triggers read whole documents
+SELECT is(moved(p, event || ' AFTER INSERT OR UPDATE', 'IF EXISTS (SELECT FROM moving.t_whole WHERE NOT doc @> bson_build(''cold'', doc -> ''n'', ''list'', bson_array(doc -> ''n'', 2, 3, 4, 5)) AND doc ? ''seats'') THEN RAISE ''not whole''; END IF;',
+                'UPDATE t SET id = CASE id WHEN 1 THEN 7 ELSE id - 1 END'), '1=2 2=3 3=4 7=1', 'a trigger reads whole documents, ' || event) FROM unnest('{aa,zzzz}'::text[]) AS event, unnest('{f,t}'::boolean[]) AS p;
 
 -- what seems to belong to no row during a statement is not lost by a repair
 SELECT throws_ok(format('SELECT moving.moved(%L, %L, %L, %L)', p, 'aa AFTER INSERT OR UPDATE', format('IF NEW.id = 5 THEN PERFORM public.pattern_repair(''moving.t'', %L); END IF;', name), 'UPDATE t SET id = 5 WHERE id = 1'),

@@ -756,7 +756,10 @@ method_is_split(DpDecl *decl, struct varlena *stored)
 static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
-	return dp_outlier_whole(dp_outlier(decl), stored, key, latest);
+	DpKey at;
+
+	dp_moves_stored(decl, key, &at);
+	return dp_outlier_whole(dp_outlier(decl), stored, &at, latest);
 }
 
 /*

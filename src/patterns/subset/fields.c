@@ -556,8 +556,11 @@ static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
 	Cold *c = cold_of(decl);
-	struct varlena *cold = side_read(c, key, latest);
+	struct varlena *cold;
+	DpKey at;
 
+	dp_moves_stored(decl, key, &at);
+	cold = side_read(c, &at, latest);
 	return cold == NULL ? stored : cold_join(c, stored, cold);
 }
 
