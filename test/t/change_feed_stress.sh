@@ -5,7 +5,7 @@
 . "$DP_TOP/test/env/stress.sh"
 . "$DP_TOP/test/env/crash.sh"
 set -u
-plan 13
+plan 14
 stress_begin dp_change_feed_stress 20279
 stress_setup <<'SQL'
 CREATE TABLE bad (what text);
@@ -107,6 +107,8 @@ pg_dump -Fc -f "$DP_WORK/feed.dump" && psql -Xq -d postgres -c 'DROP DATABASE IF
 PGDATABASE=dp_change_feed_copy ask 'SELECT put(1)' >/dev/null
 is "$(PGDATABASE=dp_change_feed_copy ask "SELECT count(*) FROM change_feed_read('t', $last) WHERE position > $last AND key = 1; SELECT count(*) FROM pattern_check()")" $'1\n0' 'positions are good after a dump and a restore'
 psql -Xq -d postgres -c 'DROP DATABASE dp_change_feed_copy WITH (FORCE)'
+is "$(psql -XqAt -c 'CREATE TABLE noted (id int PRIMARY KEY, doc bson)' -c "SELECT change_feed_enable('noted', channel => 'news')" -c 'LISTEN news' \
+  -c "INSERT INTO noted VALUES (1, '{}')" | sed -n 's/.*payload "\(.*\)" received.*/\1/p')" public.noted 'a notification has the qualified name of the table'
 is "$(ask "SELECT pattern_disable('t')")" 0 'and it can be ended'
 ok 'its table is gone' [ "$(ask "SELECT to_regclass('t_feed') IS NULL")" = t ]
 stress_end
