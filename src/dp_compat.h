@@ -48,15 +48,6 @@
 #endif
 
 /*
- * PostgreSQL 18 removed lc_collate_is_c().
- */
-#if PG_VERSION_NUM >= 180000
-#define dp_collation_is_c(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
-#else
-#define dp_collation_is_c(collation) lc_collate_is_c(collation)
-#endif
-
-/*
  * Paths of foreign scans: PostgreSQL 17 lets them name the clauses of joins that
  * they evaluate, 18 counts disabled nodes.
  */

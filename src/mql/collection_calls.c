@@ -14,6 +14,7 @@
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "funcapi.h"
@@ -29,7 +30,6 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
@@ -483,7 +483,7 @@ key_sorts(Target *target)
 
 	/* NaN comes first among BSON's numbers and last among PostgreSQL's */
 	return att->atttypid != NUMERICOID &&
-		   (att->atttypid != TEXTOID || dp_collation_is_c(att->attcollation));
+		   (att->atttypid != TEXTOID || att->attcollation == C_COLLATION_OID);
 }
 
 /* A bson_value as a key, NULL for one that is none. */
