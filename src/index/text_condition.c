@@ -12,8 +12,8 @@
  * where _text_values() has every value whose text is 'x', up to equality: strings, and numbers,
  * dates and others that are written so.  The condition itself stays and decides, with an operator
  * of the same function that estimates nothing, because both estimates would be multiplied.  If
- *there is an index on the text, statistics of it, or a partition key, PostgreSQL does better by
- *itself.
+ * there is an index on the text, statistics of it, or a partition key, PostgreSQL does better by
+ * itself.
  */
 #include "postgres.h"
 

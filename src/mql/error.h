@@ -4,7 +4,7 @@
  *		schema, with their path.
  *
  * The compiler of a specification keeps a chain of locations, one for each level, on its own stack;
- *an error shows the location as a path in errdetail: At path "items.$elemMatch.price.$gt".
+ * an error shows the location as a path in errdetail: At path "items.$elemMatch.price.$gt".
  */
 #ifndef DP_MQL_ERROR_H
 #define DP_MQL_ERROR_H

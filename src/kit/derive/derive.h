@@ -43,7 +43,7 @@
  * (protect()), and its groups are recomputed after the statement under the group's lock.  A row
  * with new user data in a derived field (has_user_data()) is handled the same way.  The data stay
  * in the row until the statement ends, so that EXCLUDED contains them; move_user_data() then moves
- *them to the source or raises an error.
+ * them to the source or raises an error.
  *
  * apply() and create() must read everything with the latest snapshot (dp_run() without
  * DP_RUN_SNAPSHOT, after dp_derive_reading()), because the transaction's snapshot may be older than

@@ -145,6 +145,8 @@ remove_context(size_t length)
 	MemoryContextSwitchTo(copy_memory());
 	error = CopyErrorData();
 	FlushErrorState();
-	error->context = strlen(error->context) > length ? error->context + length + 1 : NULL;
+	error->context = error->context != NULL && strlen(error->context) > length
+						 ? error->context + length + 1
+						 : NULL;
 	ReThrowError(error);
 }
