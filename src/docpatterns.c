@@ -1,6 +1,6 @@
 /*
  * docpatterns.c
- *		The loadable module: its magic block, and the hooks that connect rooms which must not
+ *		The loadable module: its magic block, and the hooks that connect folders which must not
  *		include each other.
  */
 #include "postgres.h"

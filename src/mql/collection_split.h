@@ -27,13 +27,13 @@ typedef struct DpSplitField
 	void *arg; /* of a search: the declaration, with the names that t's columns have */
 } DpSplitField;
 
-/* Of a table, or of a view of it, whose rows are called t; SQL is only made where it is needed */
+/* Of a table, or of a view of it, whose rows are called t; the functions return SQL */
 typedef struct DpSplit
 {
 	List *fields; /* of DpSplitField */
 	/* the whole document */
 	char *(*whole)(const struct DpSplit *split);
-	/* the function that changes one, and its first arguments */
+	/* the call that changes a whole document, up to its first arguments */
 	char *(*change)(const struct DpSplit *split);
 	void *arg;
 } DpSplit;

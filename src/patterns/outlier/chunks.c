@@ -10,8 +10,8 @@
  * elements; others are few and are scanned, so that a push does not maintain it.
  *
  * While the rows of a statement change their keys, chunks of a changed key have
- * numbers above MOVING, to distinguish them from chunks of another row that still
- * has this key.
+ * MOVING added to their numbers, to distinguish them from chunks of another row that
+ * still has this key.
  */
 #include "postgres.h"
 
@@ -32,7 +32,7 @@
 #include "patterns/outlier/outlier.h"
 
 #define MOVING 4611686018427387904
-#define STANDING 2305843009213693952 /* half of it: smaller numbers are not moving */
+#define MOVING_LEAST 2305843009213693952 /* half of it, because numbers may be negative */
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
@@ -47,12 +47,12 @@ typedef struct Chunk
 
 /* The chunks of a key without those that are moving */
 #define OF_KEY " FROM {relation} WHERE {side key = $key}"
-#define STAND " AND chunk OPERATOR(pg_catalog.<) " CppAsString2(STANDING)
+#define NOT_MOVING " AND chunk OPERATOR(pg_catalog.<) " CppAsString2(MOVING_LEAST)
 #define SELECT_CHUNK "SELECT chunk, n, sealed, elements" OF_KEY
 
-static const char select_all[] = SELECT_CHUNK STAND " ORDER BY chunk";
-static const char select_tail[] = SELECT_CHUNK STAND " ORDER BY chunk DESC LIMIT 1";
-static const char select_head[] = SELECT_CHUNK STAND " ORDER BY chunk LIMIT 1";
+static const char select_all[] = SELECT_CHUNK NOT_MOVING " ORDER BY chunk";
+static const char select_tail[] = SELECT_CHUNK NOT_MOVING " ORDER BY chunk DESC LIMIT 1";
+static const char select_head[] = SELECT_CHUNK NOT_MOVING " ORDER BY chunk LIMIT 1";
 static const char select_chunk[] = SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}";
 static const char select_before[] =
 	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.<) {$key+1 int8} ORDER BY chunk DESC LIMIT 1";
@@ -116,7 +116,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY STAND, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING, o->side);
 
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
 		   0;
@@ -125,7 +125,7 @@ chunks_exist(DpOutlier *o, const DpKey *key)
 static int64
 chunks_count(DpOutlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT pg_catalog.sum(n)" OF_KEY STAND, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT pg_catalog.sum(n)" OF_KEY NOT_MOVING, o->side);
 	Datum count;
 	bool isnull;
 
@@ -315,7 +315,7 @@ chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 static void
 chunks_drop(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "DELETE" OF_KEY STAND, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "DELETE" OF_KEY NOT_MOVING, o->side);
 
 	chunks_run(o, plan, key, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
@@ -331,11 +331,11 @@ chunks_drop_orphans(DpOutlier *o)
 static void
 chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
-	SPIPlanPtr plan =
-		dp_statement(o->decl,
-					 "UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.+) " CppAsString2(
-						 MOVING) ", ({side key}) = ROW({$new key}) WHERE {side key = $key}" STAND,
-					 o->side);
+	SPIPlanPtr plan = dp_statement(
+		o->decl,
+		"UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.+) " CppAsString2(
+			MOVING) ", ({side key}) = ROW({$new key}) WHERE {side key = $key}" NOT_MOVING,
+		o->side);
 	Datum values[2 * INDEX_MAX_KEYS];
 	int i;
 
@@ -355,7 +355,7 @@ chunks_move_finish(DpOutlier *o, const DpKey *to)
 	SPIPlanPtr plan = dp_statement(
 		o->decl,
 		"UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.-) " CppAsString2(
-			MOVING) " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.>=) " CppAsString2(STANDING),
+			MOVING) " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.>=) " CppAsString2(MOVING_LEAST),
 		o->side);
 
 	chunks_run(o, plan, to, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
@@ -662,7 +662,7 @@ chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 			return;
 		number = other.number;
 	}
-	if (chunk_fetch(o, key, select_after, number, &other) && other.number < STANDING &&
+	if (chunk_fetch(o, key, select_after, number, &other) && other.number < MOVING_LEAST &&
 		chunks_fit(o, &chunk, &other))
 	{
 		DpValueList list = { 0 };
@@ -713,9 +713,9 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 		"SELECT chunk, elements FROM (SELECT chunk, elements, {side key} FROM {relation}"
 		" WHERE sealed"
 		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1 int8[]}"
-		" OFFSET 0) AS hits WHERE {side key = $key}" STAND
+		" OFFSET 0) AS hits WHERE {side key = $key}" NOT_MOVING
 		" UNION ALL SELECT chunk, elements FROM {relation} WHERE NOT sealed"
-		" AND {side key = $key}" STAND,
+		" AND {side key = $key}" NOT_MOVING,
 		o->side, o->side);
 	Datum extra[1];
 	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));

@@ -511,10 +511,9 @@ outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, con
 		return;
 	}
 
-	/* a user's trigger has changed it: start from the present row */
 	if (before != NULL && field_unchanged(o, after, doc) && array_grown(o, before, after))
 		append_rest(o, key, doc);
-	else
+	else /* or a user's trigger has changed it: start from the present row */
 		dp_outlier_correct(o, key, false);
 	SPI_finish();
 }
