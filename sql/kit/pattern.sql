@@ -662,7 +662,7 @@ COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
   'missing table; accept_loss continues without them. Where fields hold values from before the '
   'declaration it does what pattern_build does. Locks the rows that it writes. Errors: 42501 '
   'unless the caller owns the table, 55000 also for a view name that a relation of another role '
-  'has, 40001 as pattern_alter';
+  'has, 55006 in a trigger during a statement that changes keys, 40001 as pattern_alter';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
