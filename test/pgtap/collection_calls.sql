@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(307);
+SELECT plan(313);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -410,6 +410,13 @@ REVOKE SELECT ON kept FROM calls_reader;
 SET LOCAL ROLE calls_reader;
 SELECT throws_ok($$SELECT kept_find('v7')$$, '42501', NULL, 'a right that is gone');
 RESET ROLE;
+
+-- The function beneath takes any statement from users
+CREATE FUNCTION pg_temp.reads(statement text) RETURNS SETOF bson LANGUAGE sql AS $$SELECT docpatterns._collection_read($1, NULL, NULL::bson_value[], NULL, NULL, NULL, NULL)$$;
+SELECT throws_ok(format('SELECT pg_temp.reads(%L)', statement), '22023', 'statement must be a SELECT', coalesce(statement, 'no statement'))
+  FROM unnest(ARRAY[NULL, '', 'SELECT; SELECT', 'COMMIT']) statement;
+SELECT throws_ok($$SELECT pg_temp.reads('SELECT 8::bigint')$$, '42804', 'statement must return one column of type bson', 'a number');
+SELECT throws_ok($$SELECT pg_temp.reads('DELETE FROM kept RETURNING doc')$$, '0A000', NULL, 'a statement that writes');
 
 SELECT * FROM finish();
 ROLLBACK;

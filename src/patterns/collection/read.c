@@ -43,18 +43,19 @@ static ReadPlan *plan_room(void);
 static SPIPlanPtr plan_make(const char *sql, Oid *types, int options);
 static bool plan_is_lookup(SPIPlanPtr plan);
 static void plan_run(SPIPlanPtr plan, FunctionCallInfo fcinfo, const Oid *types);
+static void not_select(void) pg_attribute_noreturn();
 
 /*
  * _collection_read(statement text, filter bson, operands bson_value[], sort bson, projection bson,
  * skip bigint, take bigint) -> setof bson
  *
- * The statement's parameters are the other arguments.
+ * The statement's parameters are the other arguments.  Users can call this with any statement.
  */
 DP_FUNCTION(dp_collection_read);
 Datum
 dp_collection_read(PG_FUNCTION_ARGS)
 {
-	char *sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *sql = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
 	uint32 hash = hash_bytes((const unsigned char *) sql, strlen(sql));
 	Oid bson = get_fn_expr_argtype(fcinfo->flinfo, 1);
 	Oid types[PARAMETERS] = { bson,   get_fn_expr_argtype(fcinfo->flinfo, 2), bson, bson, INT8OID,
@@ -156,16 +157,18 @@ static bool
 plan_is_lookup(SPIPlanPtr plan)
 {
 	CachedPlan *made = SPI_plan_get_cached_plan(plan);
-	Plan *top, *scan;
+	Plan *top;
+	Plan *scan;
 	bool lookup;
 
 	if (made == NULL)
-		elog(ERROR, "statement has no plan");
+		not_select(); /* no statement, or several */
 	top = linitial_node(PlannedStmt, made->stmt_list)->planTree;
 	scan = top;
-	while (IsA(scan, Limit) || IsA(scan, Sort))
+	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort)))
 		scan = outerPlan(scan);
-	lookup = top->total_cost < LOOKUP_COST && (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
+	lookup = scan != NULL && top->total_cost < LOOKUP_COST &&
+			 (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
 	ReleaseCachedPlan(made, CurrentResourceOwner);
 	return lookup;
 }
@@ -189,7 +192,15 @@ plan_run(SPIPlanPtr plan, FunctionCallInfo fcinfo, const Oid *types)
 	options.read_only = true;
 	options.dest = CreateDestReceiver(DestTuplestore);
 	SetTuplestoreDestReceiverParams(options.dest, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
+									result->econtext->ecxt_per_query_memory, false, result->setDesc,
+									"statement must return one column of type bson");
 	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute_plan_extended failed: %s", SPI_result_code_string(SPI_result));
+		not_select();
+}
+
+static void
+not_select(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("statement must be a SELECT")));
 }
