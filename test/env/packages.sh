@@ -51,7 +51,7 @@ missing() {
     return
   fi
   if [ "$what" = clients ]; then
-    for module in psycopg psycopg2 sqlalchemy django pandas bson; do
+    for module in psycopg psycopg2 sqlalchemy django pandas pymongo; do
       [ -e "/usr/lib/python3/dist-packages/$module" ] || echo "python3-$module"
     done
     ls /usr/lib/python3/dist-packages/bson/_cbson*.so >/dev/null 2>&1 || echo python3-bson-ext
