@@ -40,7 +40,6 @@ static uint64 uses = 0;
 
 static ReadPlan *plan_find(const char *sql, uint32 hash, Oid type);
 static ReadPlan *plan_room(void);
-static SPIPlanPtr plan_make(const char *sql, Oid *types, int options);
 static bool plan_is_lookup(SPIPlanPtr plan);
 static void plan_run(SPIPlanPtr plan, FunctionCallInfo fcinfo, const Oid *types);
 static void not_select(void) pg_attribute_noreturn();
@@ -63,18 +62,17 @@ dp_collection_read(PG_FUNCTION_ARGS)
 	ReadPlan *p;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	p = plan_find(sql, hash, bson);
 	if (p == NULL)
 		p = plan_room();
 	if (p == NULL)
-		plan_run(plan_make(sql, types, CURSOR_OPT_CUSTOM_PLAN), fcinfo, types);
+		plan_run(SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_CUSTOM_PLAN), fcinfo, types);
 	else
 	{
 		if (p->sql == NULL)
 		{
-			SPIPlanPtr any = plan_make(sql, types, CURSOR_OPT_GENERIC_PLAN);
+			SPIPlanPtr any = SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_GENERIC_PLAN);
 
 			p->sql = MemoryContextStrdup(TopMemoryContext, sql);
 			p->hash = hash;
@@ -93,7 +91,7 @@ dp_collection_read(PG_FUNCTION_ARGS)
 			{
 				if (p->each == NULL)
 				{
-					p->each = plan_make(sql, types, CURSOR_OPT_CUSTOM_PLAN);
+					p->each = SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_CUSTOM_PLAN);
 					SPI_keepplan(p->each);
 				}
 				plan = p->each;
@@ -108,17 +106,6 @@ dp_collection_read(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	return (Datum) 0;
-}
-
-/* Prepares a statement. */
-static SPIPlanPtr
-plan_make(const char *sql, Oid *types, int options)
-{
-	SPIPlanPtr plan = SPI_prepare_cursor(sql, PARAMETERS, types, options);
-
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed: %s: %s", SPI_result_code_string(SPI_result), sql);
-	return plan;
 }
 
 /* The plan of a statement, or NULL. */
