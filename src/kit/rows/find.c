@@ -337,6 +337,7 @@ queue_leave(Queued *queued)
  * Waiters for a version queue, as in PostgreSQL's own statements, so that one of them is woken and
  * not all; *queued is released after the row was locked or not.  A transaction that already has a
  * lock of the row does not queue, because others may wait for that lock with the version locked.
+ * Nor does one keep its place at a version while it waits for the holder of a later one.
  */
 static bool
 row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
@@ -368,13 +369,20 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 		{
 			static const LOCKMODE modes[] = { AccessShareLock, RowShareLock, ExclusiveLock,
 											  AccessExclusiveLock };
+			LOCKTAG tag;
+			bool waits;
 
-			if (mine || goes || queued->mode != NoLock)
-				return dp_note_wait(holder, rel, &tuple.t_self, goes);
-			SET_LOCKTAG_TUPLE(queued->tag, rel->rd_lockInfo.lockRelId.dbId,
+			SET_LOCKTAG_TUPLE(tag, rel->rd_lockInfo.lockRelId.dbId,
 							  rel->rd_lockInfo.lockRelId.relId,
 							  ItemPointerGetBlockNumber(&tuple.t_self),
 							  ItemPointerGetOffsetNumber(&tuple.t_self));
+			waits = queued->mode != NoLock && memcmp(&queued->tag, &tag, sizeof(tag)) == 0;
+			/* the holder may look for the row at an earlier version */
+			if (!waits)
+				queue_leave(queued);
+			if (mine || goes || waits)
+				return dp_note_wait(holder, rel, &tuple.t_self, goes);
+			queued->tag = tag;
 			if (!dp_note_lock(&queued->tag, modes[mode]))
 				return false;
 			queued->mode = modes[mode];
