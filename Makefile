@@ -38,6 +38,7 @@ SQL_PARTS = $(wildcard \
 	sql/graph.sql \
 	sql/distinct.sql \
 	sql/accumulate.sql \
+	sql/pipeline.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/kit/pattern_made.sql \

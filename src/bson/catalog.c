@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "bson/catalog.h"
+#include "bson/text.h"
 
 static DpTypes types;
 static bool types_valid = false;
@@ -122,4 +123,32 @@ void
 dp_sql_own_schema(StringInfo sql)
 {
 	appendStringInfo(sql, "%s.", quote_identifier(get_namespace_name(dp_types()->schema)));
+}
+
+static char *
+sql_literal(const DpValue *value, const char *type)
+{
+	StringInfoData text;
+	StringInfoData sql;
+
+	initStringInfo(&text);
+	dp_value_to_text(&text, value, DP_TEXT_RELAXED, -1);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s::", quote_literal_cstr(text.data));
+	dp_sql_own_schema(&sql);
+	appendStringInfoString(&sql, type);
+	pfree(text.data);
+	return sql.data;
+}
+
+char *
+dp_sql_value(const DpValue *value)
+{
+	return sql_literal(value, "bson_value");
+}
+
+char *
+dp_sql_document(const DpValue *document)
+{
+	return sql_literal(document, "bson");
 }

@@ -7,7 +7,7 @@
 
 #include "lib/stringinfo.h"
 
-#include "dp.h"
+#include "bson/layout.h"
 
 typedef struct DpTypes
 {
@@ -36,5 +36,9 @@ extern void dp_sql_own_operator(StringInfo sql, const char *name);
 
 /* Appends "schema". of the extension. */
 extern void dp_sql_own_schema(StringInfo sql);
+
+/* A value or a document as a literal, palloc'd: '5'::"schema".bson_value */
+extern char *dp_sql_value(const DpValue *value);
+extern char *dp_sql_document(const DpValue *document);
 
 #endif /* DP_BSON_CATALOG_H */

@@ -62,6 +62,7 @@ typedef struct Conditions
 	Target *target;
 	const char *schema; /* of the extension, quoted */
 	StringInfoData sql;
+	bool literal; /* operands are literals, and not elements of $2 */
 	Datum *operands;
 	int noperands;
 	int maxoperands;
@@ -105,7 +106,8 @@ static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
 static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec, const char *doc);
 static bool is_id(const DpPath *path);
-static int add_operand(Conditions *c, struct varlena *value);
+static char *operands(Conditions *c, const DpValue *values, int n, bool array);
+static char *add_operand(Conditions *c, struct varlena *value);
 static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
@@ -761,9 +763,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		sql = loose_condition(c, expr, path->nsteps > 1);
 	if (sql->len > 0)
 		appendStringInfoString(sql, " AND ");
-	operand = psprintf("($2)[%d]", c->noperands + 1);
-	if (how == DP_COMPARE_IN)
-		operand = psprintf("($2)[%d:%d]", c->noperands + 1, c->noperands + n);
+	operand = operands(c, values, n, how == DP_COMPARE_IN);
 	if (on_key && how == DP_COMPARE_IN)
 		appendStringInfoString(sql, dp_collection_key_in(target->rel, target->key, operand));
 	else if (how == DP_COMPARE_IN)
@@ -781,14 +781,35 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	}
 	else
 		appendStringInfo(sql, "%s OPERATOR(%s.%s) %s", expr, c->schema, operators[how], operand);
-	for (int i = 0; i < n; i++)
-		add_operand(c, dp_value_to_varlena(&values[i]));
 }
 
-/* Its number in $2. */
-static int
+/* SQL for a value, or for an array of values. */
+static char *
+operands(Conditions *c, const DpValue *values, int n, bool array)
+{
+	int first = c->noperands + 1;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
+						 add_operand(c, dp_value_to_varlena(&values[i])));
+	if (!array)
+		return sql.data;
+	return c->literal ? psprintf("ARRAY[%s]", sql.data)
+					  : psprintf("($2)[%d:%d]", first, c->noperands);
+}
+
+/* SQL for a value. */
+static char *
 add_operand(Conditions *c, struct varlena *value)
 {
+	if (c->literal)
+	{
+		DpValue v = dp_value_of_varlena(value);
+
+		return dp_sql_value(&v);
+	}
 	if (c->noperands == c->maxoperands)
 	{
 		c->maxoperands = Max(8, c->maxoperands * 2);
@@ -796,7 +817,7 @@ add_operand(Conditions *c, struct varlena *value)
 										  : repalloc(c->operands, c->maxoperands * sizeof(Datum));
 	}
 	c->operands[c->noperands++] = PointerGetDatum(value);
-	return c->noperands;
+	return psprintf("($2)[%d]", c->noperands);
 }
 
 /* A document among the operands. */
@@ -805,7 +826,9 @@ filter_operand(Conditions *c, struct varlena *filter)
 {
 	DpValue value = dp_value_of_document(filter);
 
-	return psprintf("(($2)[%d]::%s.bson)", add_operand(c, dp_value_to_varlena(&value)), c->schema);
+	if (c->literal)
+		return dp_sql_document(&value);
+	return psprintf("(%s::%s.bson)", add_operand(c, dp_value_to_varlena(&value)), c->schema);
 }
 
 /*
@@ -853,8 +876,7 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 	array = dp_builder_view(&b, DP_TYPE_ARRAY);
 	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s)",
 					 column(c->target, c->target->doc), c->schema, in_document,
-					 field->search(field, psprintf("($2)[%d]",
-												   add_operand(c, dp_value_to_varlena(&array)))));
+					 field->search(field, add_operand(c, dp_value_to_varlena(&array))));
 	return true;
 }
 
@@ -949,8 +971,9 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 				index = NULL;
 		}
 		if (split || !dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
-			return psprintf("%s.bson_sort_key(%s, $3)", c->schema,
-							split ? doc : psprintf("t.%s", column(target, target->doc)));
+			return psprintf("%s.bson_sort_key(%s, %s)", c->schema,
+							split ? doc : psprintf("t.%s", column(target, target->doc)),
+							c->literal ? dp_sql_document(spec) : "$3");
 
 		appendStringInfoString(&sql, between);
 		if (on_key)
@@ -1023,6 +1046,68 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 			lookup->in = psprintf("%s OPERATOR(%s.=) ANY ($1)", lookup->expr, schema);
 		}
 	}
+	table_close(target.rel, AccessShareLock);
+}
+
+void
+dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDocSource *source)
+{
+	Target target = { 0 };
+	Conditions c = { 0 };
+	bool whole = false;
+	struct varlena *far = NULL;
+
+	target.rel = try_table_open(relid, AccessShareLock);
+	if (target.rel == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	find_columns(&target);
+	if (target.rel->trigdesc != NULL && dp_split_hook != NULL)
+		target.split = dp_split_hook(target.rel, target.doc);
+	c.target = &target;
+	c.literal = true;
+	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
+	initStringInfo(&c.sql);
+	source->from =
+		psprintf("%s AS t",
+				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
+											RelationGetRelationName(target.rel)));
+	source->doc = psprintf("t.%s", column(&target, target.doc));
+	if (filter != NULL)
+	{
+		DpFilter *compiled =
+			dp_filter_compile(filter, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+		struct varlena *near = dp_document_to_varlena(filter->data, filter->len);
+
+		if (target.split != NULL)
+			dp_split_filter(target.split, filter, &near, &far);
+		if (near == NULL)
+			appendStringInfo(&c.sql, "%s IS NOT NULL", source->doc);
+		else
+			appendStringInfo(&c.sql, "%s OPERATOR(%s.@@) %s", source->doc, c.schema,
+							 filter_operand(&c, near));
+		dp_filter_each_comparison(compiled, add_condition, &c);
+		append_loose(&c);
+	}
+	else if (!TupleDescAttr(RelationGetDescr(target.rel), target.doc - 1)->attnotnull)
+		appendStringInfo(&c.sql, "%s IS NOT NULL", source->doc);
+	whole =
+		far != NULL || (sort != NULL && target.split != NULL && dp_split_sort(target.split, sort));
+	source->computed = target.split != NULL && !whole;
+	if (whole)
+	{
+		/* once for each row that is left, and not before that is known */
+		source->from = psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
+								source->from, target.split->whole(target.split));
+		source->doc = "w.doc";
+		if (far != NULL)
+			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
+							 filter_operand(&c, far));
+	}
+	else if (target.split != NULL)
+		source->doc = target.split->whole(target.split);
+	source->conditions = c.sql.len > 0 ? c.sql.data : NULL;
+	source->order = sort == NULL ? NULL : sort_order(&c, sort, source->doc);
 	table_close(target.rel, AccessShareLock);
 }
 

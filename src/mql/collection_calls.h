@@ -72,6 +72,23 @@ typedef struct DpDocLookup
 /* Raises what collection_find() does for relations without documents. */
 extern void dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup);
 
+/* How a query reads documents, all as pieces of SQL in which values are literals. */
+typedef struct DpDocSource
+{
+	char *from;       /* the relation, called alias, and what else makes up its whole documents */
+	char *doc;        /* the document */
+	bool computed;    /* it is more than a column */
+	char *conditions; /* of the filter; NULL if there are none */
+	char *order;      /* of the sort specification; NULL if there is none */
+} DpDocSource;
+
+/*
+ * How the documents of a relation that match the filter are read in the order of the sort
+ * specification; both may be NULL.  Raises what collection_find() does.
+ */
+extern void
+dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDocSource *source);
+
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);
 

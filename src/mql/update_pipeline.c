@@ -55,6 +55,7 @@ typedef struct StageOperator
 	void (*compile)(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
 } StageOperator;
 
+static void compile_stage(UpdateStage *stage, const DpValue *spec, const DpLocation *top);
 static void compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
 static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
 static void compile_project(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
@@ -97,38 +98,52 @@ dp_update_pipeline_compile(const DpValue *stages)
 	dp_iter_init_value(&iter, stages);
 	while (pipeline->nstages < n && dp_iter_next_value(&iter, &spec))
 	{
-		DpLocation top = dp_location_index(NULL, pipeline->nstages);
-		DpLocation location;
-		UpdateStage *stage = &pipeline->stages[pipeline->nstages++];
-		const StageOperator *op = NULL;
-		DpIter fields;
-		DpElement element;
-		DpElement other;
+		DpLocation location = dp_location_index(NULL, pipeline->nstages);
 
-		if (spec.type != DP_TYPE_DOCUMENT)
-			dp_bad_spec_type(&top, "a stage, a document", &spec);
-		dp_iter_init_value(&fields, &spec);
-		if (!dp_iter_next(&fields, &element))
-			dp_bad_spec(&top, "a stage has one field, its operator");
-		location = dp_location_field(&top, &element);
-		if (dp_iter_next(&fields, &other))
-			dp_bad_spec(&top, "a stage has one field, its operator, but there is \"%s\" too",
-						other.name);
-		for (int i = 0; i < lengthof(stage_operators); i++)
-			if (strcmp(stage_operators[i].name, element.name) == 0)
-				op = &stage_operators[i];
-		if (op == NULL)
-		{
-			DpNearest nearest = { element.name, element.namelen };
-
-			for (int i = 0; i < lengthof(stage_operators); i++)
-				dp_nearest_try(&nearest, stage_operators[i].name);
-			dp_unknown_operator(&location, "update stage", &nearest);
-		}
-		stage->name = op->name;
-		op->compile(stage, &element.value, &location);
+		compile_stage(&pipeline->stages[pipeline->nstages++], &spec, &location);
 	}
 	return pipeline;
+}
+
+void
+dp_update_stage_check(const DpValue *spec, const DpLocation *location)
+{
+	UpdateStage stage = { 0 };
+
+	compile_stage(&stage, spec, location);
+}
+
+static void
+compile_stage(UpdateStage *stage, const DpValue *spec, const DpLocation *top)
+{
+	const StageOperator *op = NULL;
+	DpLocation location;
+	DpIter fields;
+	DpElement element;
+	DpElement other;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(top, "a stage, a document", spec);
+	dp_iter_init_value(&fields, spec);
+	if (!dp_iter_next(&fields, &element))
+		dp_bad_spec(top, "a stage has one field, its operator");
+	location = dp_location_field(top, &element);
+	if (dp_iter_next(&fields, &other))
+		dp_bad_spec(top, "a stage has one field, its operator, but there is \"%s\" too",
+					other.name);
+	for (int i = 0; i < lengthof(stage_operators); i++)
+		if (strcmp(stage_operators[i].name, element.name) == 0)
+			op = &stage_operators[i];
+	if (op == NULL)
+	{
+		DpNearest nearest = { element.name, element.namelen };
+
+		for (int i = 0; i < lengthof(stage_operators); i++)
+			dp_nearest_try(&nearest, stage_operators[i].name);
+		dp_unknown_operator(&location, "update stage", &nearest);
+	}
+	stage->name = op->name;
+	op->compile(stage, &element.value, &location);
 }
 
 /* $set and $addFields: a document of expressions. */

@@ -26,7 +26,7 @@ sub room {
 	return $file =~ m{^src/(.*)/} ? $1 : die;
 }
 
-my %floor = (all => 0, bson => 1, mql => 2, 'index/stats' => 3, index => 4, kit => 5, module => 7);
+my %floor = (all => 0, bson => 1, mql => 2, 'mql/pipeline' => 3, 'index/stats' => 3, index => 4, kit => 5, module => 7);
 sub floor_of {
 	my ($room) = @_;
 	return $floor{$room} // ($room =~ m{^types/} ? 3 : $room =~ m{^patterns/} ? 6 : die "src/$room is no room");

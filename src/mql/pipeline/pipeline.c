@@ -1,0 +1,226 @@
+/*
+ * pipeline.c
+ *		Compiles a pipeline: its stages, one after the other, and what they have in common.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/varlena.h"
+
+#include "mql/collection_calls.h"
+#include "mql/expression.h"
+#include "mql/pipeline/pipeline.h"
+
+/* Pipelines inside pipelines, and stages of all of them: MongoDB has the same limits. */
+#define MAX_DEPTH 20
+#define MAX_STAGES 1000
+
+static const DpStage stages[] = {
+	{ "$addFields", dp_stage_change },
+	{ "$count", dp_stage_count },
+	{ "$group", dp_stage_group },
+	{ "$limit", dp_stage_limit },
+	{ "$match", dp_stage_match },
+	{ "$project", dp_stage_change },
+	{ "$replaceRoot", dp_stage_change },
+	{ "$replaceWith", dp_stage_change },
+	{ "$sample", dp_stage_sample },
+	{ "$set", dp_stage_change },
+	{ "$skip", dp_stage_skip },
+	{ "$sort", dp_stage_sort },
+	{ "$sortByCount", dp_stage_sort_by_count },
+	{ "$unset", dp_stage_change },
+	{ "$unwind", dp_stage_unwind },
+};
+
+/* What this server does in another way */
+static const struct
+{
+	const char *name;
+	const char *hint;
+} elsewhere[] = {
+	{ "$changeStream", "Use the change feed pattern or logical decoding." },
+	{ "$geoNear", "Use PostGIS with an index on an expression: docs/aggregation.md shows how." },
+	{ "$search", "Use PostgreSQL's text search: docs/aggregation.md shows how." },
+	{ "$searchMeta", "Use PostgreSQL's text search: docs/aggregation.md shows how." },
+	{ "$vectorSearch", "Use the extension pgvector: docs/aggregation.md shows how." },
+	{ "$listSearchIndexes", "collection_list_indexes() lists indexes." },
+	{ "$currentOp", "Read pg_stat_activity." },
+	{ "$listLocalSessions", "Read pg_stat_activity." },
+	{ "$listSessions", "Read pg_stat_activity." },
+	{ "$planCacheStats", "Read pg_prepared_statements." },
+	{ "$queryStats", "Use the extension pg_stat_statements." },
+};
+
+static void add_stage(DpQuery *q, const DpValue *spec, const DpLocation *location);
+static void
+unknown_stage(const DpElement *stage, const DpLocation *location) pg_attribute_noreturn();
+
+char *
+dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
+{
+	DpPipeline shared = { 0 };
+	DpQuery *q;
+
+	shared.own = quote_identifier(get_namespace_name(dp_types()->schema));
+	q = dp_query_make(&shared, relid, let == NULL ? NULL : dp_sql_document(let));
+	dp_query_stages(q, pipeline, NULL);
+	return dp_query_text(q);
+}
+
+void
+dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
+{
+	DpIter iter;
+	DpValue spec;
+	uint32 i = 0;
+
+	check_stack_depth();
+	if (pipeline->type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(location, "an array of stages", pipeline);
+	if (++q->pipeline->depth > MAX_DEPTH)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("pipelines must not be nested more than %d deep", MAX_DEPTH)));
+	dp_iter_init_value(&iter, pipeline);
+	while (dp_iter_next_value(&iter, &spec))
+	{
+		DpLocation stage = dp_location_index(location, i++);
+
+		if (++q->pipeline->stages > MAX_STAGES)
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("pipeline must not have more than %d stages", MAX_STAGES)));
+		CHECK_FOR_INTERRUPTS();
+		add_stage(q, &spec, &stage);
+	}
+	q->pipeline->depth--;
+}
+
+static void
+add_stage(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpIter fields;
+	DpElement stage;
+	DpElement other;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(location, "a stage, a document", spec);
+	dp_iter_init_value(&fields, spec);
+	if (!dp_iter_next(&fields, &stage))
+		dp_bad_spec(location, "a stage has one field, its name");
+	if (dp_iter_next(&fields, &other))
+		dp_bad_spec(location, "a stage has one field, its name, but there is \"%s\" too",
+					other.name);
+	for (int i = 0; i < lengthof(stages); i++)
+		if (strcmp(stages[i].name, stage.name) == 0)
+		{
+			DpLocation inner = dp_location_field(location, &stage);
+
+			if (stages[i].first && (q->from.len > 0 || location->index > 0))
+				dp_bad_spec(&inner, "%s must be the first stage", stage.name);
+			stages[i].add(q, stages[i].add == dp_stage_change ? spec : &stage.value, &inner);
+			return;
+		}
+	unknown_stage(&stage, location);
+}
+
+static void
+unknown_stage(const DpElement *stage, const DpLocation *location)
+{
+	DpLocation inner = dp_location_field(location, stage);
+	DpNearest nearest = { stage->name, stage->namelen };
+
+	for (int i = 0; i < lengthof(elsewhere); i++)
+		if (strcmp(elsewhere[i].name, stage->name) == 0)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("stage %s is not supported", stage->name),
+							errdetail("At path \"%s\".", dp_location_text(&inner)),
+							errhint("%s", elsewhere[i].hint)));
+	for (int i = 0; i < lengthof(stages); i++)
+		dp_nearest_try(&nearest, stages[i].name);
+	dp_unknown_operator(&inner, "stage", &nearest);
+}
+
+/* ---------------------------------------------------------------- specifications */
+
+int64
+dp_stage_number(const DpValue *spec, int64 min, const DpLocation *location)
+{
+	int64 n;
+
+	if (!dp_type_is_number(spec->type))
+		dp_bad_spec_type(location, "a whole number", spec);
+	if (!dp_value_to_whole(spec, &n) || n < min)
+		dp_bad_spec(location, "expected a whole number of at least " INT64_FORMAT, min);
+	return n;
+}
+
+void
+dp_stage_document(const DpValue *spec, const DpLocation *location)
+{
+	if (spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec_type(location, "a document", spec);
+}
+
+const char *
+dp_stage_string(const DpValue *spec, const DpLocation *location)
+{
+	const char *s = (const char *) spec->data + 4;
+
+	if (spec->type != DP_TYPE_STRING)
+		dp_bad_spec_type(location, "a string", spec);
+	if (strlen(s) != spec->len - 5)
+		dp_bad_spec(location, "the string must not contain a zero byte");
+	return s;
+}
+
+const char *
+dp_stage_path(const DpValue *spec, const DpLocation *location)
+{
+	const char *s = dp_stage_string(spec, location);
+
+	if (s[0] != '$' || s[1] == '$')
+		dp_bad_spec(location, "a path of a field begins with one dollar sign");
+	dp_stage_check_field(s + 1, location);
+	return s + 1;
+}
+
+/* A name of a field, with dots between its parts. */
+void
+dp_stage_check_field(const char *name, const DpLocation *location)
+{
+	Size len = strlen(name);
+
+	if (len == 0 || name[0] == '.' || name[len - 1] == '.' || strstr(name, "..") != NULL)
+		dp_bad_spec(location, "a path must not have empty parts");
+	if (name[0] == '$' || strstr(name, ".$") != NULL)
+		dp_bad_spec(location, "a part of a path must not begin with a dollar sign");
+}
+
+char *
+dp_stage_sql_path(const char *field)
+{
+	StringInfoData path;
+
+	initStringInfo(&path);
+	dp_path_to_text(&path, dp_path_of_field(field));
+	return psprintf("%s::pg_catalog.text", quote_literal_cstr(path.data));
+}
+
+void
+dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location)
+{
+	if (q->let == NULL)
+		(void) dp_expr_compile(expression, 0, dp_location_text(location));
+}
+
+Oid
+dp_stage_relation(const DpValue *name, const DpLocation *location)
+{
+	const char *s = dp_stage_string(name, location);
+	List *names = textToQualifiedNameList(cstring_to_text(s));
+
+	return RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, false);
+}

@@ -1,0 +1,156 @@
+/*
+ * pipeline.h
+ *		Aggregation pipelines as SQL: one query for all stages.
+ *
+ * A DpQuery is a SELECT that is put together stage by stage.  It has one result, the document.  A
+ * stage adds to the clauses of the query as long as their order allows it, and otherwise makes the
+ * query a subquery of a new one.  docs/aggregation.md shows the SQL of each stage.
+ *
+ * All names in the SQL are qualified and all values are literals.  The text belongs to the current
+ * memory context.
+ */
+#ifndef DP_MQL_PIPELINE_H
+#define DP_MQL_PIPELINE_H
+
+#include "lib/stringinfo.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "mql/error.h"
+
+/* What all queries of a pipeline share */
+typedef struct DpPipeline
+{
+	const char *own; /* "schema" of the extension, quoted */
+	int aliases;     /* given so far */
+	int depth;       /* of pipelines inside stages */
+	int stages;      /* of all of them */
+} DpPipeline;
+
+typedef struct DpQuery
+{
+	DpPipeline *pipeline;
+	Oid relid;       /* the relation that is read, or invalid */
+	const char *let; /* SQL: the document of variables; NULL if there are none */
+	StringInfoData with;
+	StringInfoData from; /* empty until the source has been chosen */
+	StringInfoData where;
+	const char *doc;   /* the document, before changes */
+	bool computed;     /* it is more than a column: must not be written twice */
+	List *changes;     /* stages (DpValue *) that one call of bson_update() applies */
+	const char *group; /* expressions to group by; "": one group; NULL: no groups */
+	const char *having;
+	const char *order;
+	bool ordered; /* rows come from a subquery in an order that matters */
+	bool limited;
+	int64 limit; /* if limited */
+	int64 skip;
+} DpQuery;
+
+/* ---------------------------------------------------------------- stages */
+
+/* Adds a stage to a query.  location is that of its specification. */
+typedef void (*DpStageAdd)(DpQuery *q, const DpValue *spec, const DpLocation *location);
+
+typedef struct DpStage
+{
+	const char *name;
+	DpStageAdd add;
+	bool first; /* must be the first stage of a pipeline */
+} DpStage;
+
+extern void dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_limit(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_skip(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_sort_by_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_documents(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_union(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location);
+
+/* ---------------------------------------------------------------- queries */
+
+/* The query of a pipeline on a relation, with a document of variables or NULL. */
+extern char *dp_pipeline_sql(Oid relid, const DpValue *stages, const DpValue *let);
+
+/* A pipeline inside a stage: on a relation, or on a FROM clause with the column doc. */
+extern DpQuery *dp_query_make(DpPipeline *pipeline, Oid relid, const char *let);
+extern DpQuery *
+dp_query_from(DpPipeline *pipeline, const char *from, const char *doc, const char *let);
+extern void dp_query_stages(DpQuery *q, const DpValue *stages, const DpLocation *location);
+
+/* The text of a query. */
+extern char *dp_query_text(DpQuery *q);
+
+/* Makes the query a subquery of a new one, whose document is a column. */
+extern void dp_query_nest(DpQuery *q);
+
+/*
+ * These make a query ready for a clause, nesting it if necessary: for conditions, for another FROM
+ * item, for groups and for an order.  Then the document is a column.
+ */
+extern void dp_query_before_where(DpQuery *q);
+extern void dp_query_before_from(DpQuery *q);
+extern void dp_query_before_group(DpQuery *q);
+extern void dp_query_before_order(DpQuery *q);
+
+/* The document as SQL, for one use. */
+extern const char *dp_query_doc(DpQuery *q);
+
+/* The document as a column, for any number of uses. */
+extern const char *dp_query_column(DpQuery *q);
+
+extern void dp_query_where(DpQuery *q, const char *condition);
+
+/* Sets the document to an expression. */
+extern void dp_query_set_doc(DpQuery *q, const char *doc);
+
+/* The next alias: a prefix and a number. */
+extern char *dp_query_alias(DpQuery *q, const char *prefix);
+
+/* An expression for the document, which must be a column: SQL, NULL where the value is missing. */
+extern char *dp_query_eval(DpQuery *q, const DpValue *expression, const DpLocation *location);
+
+/* A call of a function of the extension that takes the document, spec and variables. */
+extern char *dp_query_call(DpQuery *q, const char *function, const char *doc, const char *spec);
+
+/*
+ * What orders the rows in an aggregate as they come: SQL that a row computes; NULL if they come in
+ * no order.  May nest the query.
+ */
+extern const char *dp_query_row_order(DpQuery *q);
+
+/* ---------------------------------------------------------------- specifications */
+
+/* A whole number of a specification, at least min. */
+extern int64 dp_stage_number(const DpValue *spec, int64 min, const DpLocation *location);
+
+/* A document of a specification. */
+extern void dp_stage_document(const DpValue *spec, const DpLocation *location);
+
+/* A field path after the dollar sign ("$a.b": "a.b"); raises an error for anything else. */
+extern const char *dp_stage_path(const DpValue *spec, const DpLocation *location);
+
+/* Raises the errors of an expression, unless it may have variables. */
+extern void
+dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location);
+
+/* The text of a string. */
+extern const char *dp_stage_string(const DpValue *spec, const DpLocation *location);
+
+/* Raises an error for what is not the name of a field, with dots between its parts. */
+extern void dp_stage_check_field(const char *name, const DpLocation *location);
+
+/* A field as a path of the extension's grammar, as a literal. */
+extern char *dp_stage_sql_path(const char *field);
+
+/* The relation of a name as in SQL, with or without a schema. */
+extern Oid dp_stage_relation(const DpValue *name, const DpLocation *location);
+
+#endif /* DP_MQL_PIPELINE_H */

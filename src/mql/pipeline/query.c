@@ -1,0 +1,274 @@
+/*
+ * query.c
+ *		The query of a pipeline, which its stages put together.
+ *
+ * SQL has a fixed order of clauses: conditions, groups, order, limit, result.  A stage whose clause
+ * comes before one that is already there needs a subquery.  An expression that is needed twice is
+ * computed in a subquery that the planner does not flatten (OFFSET 0).
+ */
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+
+#include "mql/collection_calls.h"
+#include "mql/pipeline/pipeline.h"
+
+static void append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence);
+static void append_clauses(StringInfo sql, DpQuery *q, bool fence);
+static void nest(DpQuery *q, const char *extra, bool fence);
+
+DpQuery *
+dp_query_make(DpPipeline *pipeline, Oid relid, const char *let)
+{
+	DpQuery *q = palloc0(sizeof(DpQuery));
+
+	q->pipeline = pipeline;
+	q->relid = relid;
+	q->let = let;
+	initStringInfo(&q->with);
+	initStringInfo(&q->from);
+	initStringInfo(&q->where);
+	return q;
+}
+
+DpQuery *
+dp_query_from(DpPipeline *pipeline, const char *from, const char *doc, const char *let)
+{
+	DpQuery *q = dp_query_make(pipeline, InvalidOid, let);
+
+	appendStringInfoString(&q->from, from);
+	q->doc = doc;
+	return q;
+}
+
+char *
+dp_query_alias(DpQuery *q, const char *prefix)
+{
+	return psprintf("%s%d", prefix, ++q->pipeline->aliases);
+}
+
+/* ---------------------------------------------------------------- text */
+
+char *
+dp_query_text(DpQuery *q)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	append_select(&sql, q, NULL, false);
+	return sql.data;
+}
+
+static void
+append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence)
+{
+	const char *doc = dp_query_doc(q);
+
+	appendStringInfo(sql, "%sSELECT %s AS doc", q->with.data, doc);
+	if (extra != NULL)
+		appendStringInfo(sql, ", %s", extra);
+	append_clauses(sql, q, fence);
+}
+
+static void
+append_clauses(StringInfo sql, DpQuery *q, bool fence)
+{
+	appendStringInfo(sql, " FROM %s", q->from.data);
+	if (q->where.len > 0)
+		appendStringInfo(sql, " WHERE %s", q->where.data);
+	if (q->group != NULL && q->group[0] != '\0')
+		appendStringInfo(sql, " GROUP BY %s", q->group);
+	if (q->having != NULL)
+		appendStringInfo(sql, " HAVING %s", q->having);
+	if (q->order != NULL)
+		appendStringInfo(sql, " ORDER BY %s", q->order);
+	if (q->limited)
+		appendStringInfo(sql, " LIMIT " INT64_FORMAT, q->limit);
+	if (q->skip > 0 || (fence && !q->limited))
+		appendStringInfo(sql, " OFFSET " INT64_FORMAT, q->skip);
+}
+
+/* ---------------------------------------------------------------- nesting */
+
+void
+dp_query_nest(DpQuery *q)
+{
+	nest(q, NULL, false);
+}
+
+static void
+nest(DpQuery *q, const char *extra, bool fence)
+{
+	StringInfoData from;
+	char *alias;
+
+	initStringInfo(&from);
+	appendStringInfoChar(&from, '(');
+	append_select(&from, q, extra, fence);
+	alias = dp_query_alias(q, "q");
+	appendStringInfo(&from, ") AS %s", alias);
+	q->ordered = q->ordered || q->order != NULL;
+	resetStringInfo(&q->with);
+	q->from = from;
+	resetStringInfo(&q->where);
+	q->doc = psprintf("%s.doc", alias);
+	q->computed = false;
+	q->changes = NIL;
+	q->group = q->having = q->order = NULL;
+	q->limited = false;
+	q->limit = q->skip = 0;
+}
+
+/* The source must have been chosen, and what the document's rows are. */
+static void
+start(DpQuery *q)
+{
+	DpDocSource source;
+
+	if (q->from.len > 0)
+		return;
+	dp_collection_source(q->relid, NULL, NULL, &source);
+	appendStringInfoString(&q->from, source.from);
+	if (source.conditions != NULL)
+		appendStringInfoString(&q->where, source.conditions);
+	q->doc = source.doc;
+	q->computed = source.computed;
+}
+
+void
+dp_query_before_where(DpQuery *q)
+{
+	start(q);
+	if (q->group != NULL || q->limited || q->skip > 0)
+		dp_query_nest(q);
+	(void) dp_query_column(q);
+}
+
+void
+dp_query_before_from(DpQuery *q)
+{
+	start(q);
+	if (q->group != NULL || q->order != NULL || q->limited || q->skip > 0)
+		dp_query_nest(q);
+}
+
+void
+dp_query_before_group(DpQuery *q)
+{
+	dp_query_before_where(q);
+}
+
+void
+dp_query_before_order(DpQuery *q)
+{
+	dp_query_before_where(q);
+}
+
+const char *
+dp_query_column(DpQuery *q)
+{
+	start(q);
+	/* the planner does not flatten groups, or what is limited */
+	if (q->computed || q->changes != NIL)
+		nest(q, NULL, q->group == NULL && !q->limited && q->skip == 0);
+	return q->doc;
+}
+
+/* ---------------------------------------------------------------- documents */
+
+const char *
+dp_query_doc(DpQuery *q)
+{
+	DpBuilder b;
+	DpValue stages;
+	DpElement only;
+	DpIter iter;
+	ListCell *lc;
+
+	start(q);
+	if (q->changes == NIL)
+		return q->doc;
+	dp_iter_init_value(&iter, linitial(q->changes));
+	(void) dp_iter_next(&iter, &only);
+	if (list_length(q->changes) == 1 && strcmp(only.name, "$project") == 0)
+	{
+		q->doc = dp_query_call(q, "project", q->doc, dp_sql_document(&only.value));
+		q->changes = NIL;
+		q->computed = true;
+		return q->doc;
+	}
+	dp_builder_init(&b, 256);
+	dp_builder_begin_array(&b);
+	foreach(lc, q->changes)
+		dp_builder_append_value(&b, NULL, 0, lfirst(lc));
+	dp_builder_end(&b);
+	stages = dp_builder_view(&b, DP_TYPE_ARRAY);
+	q->doc = dp_query_call(q, "update", q->doc, dp_sql_value(&stages));
+	q->changes = NIL;
+	q->computed = true;
+	return q->doc;
+}
+
+void
+dp_query_set_doc(DpQuery *q, const char *doc)
+{
+	q->doc = doc;
+	q->computed = true;
+}
+
+void
+dp_query_where(DpQuery *q, const char *condition)
+{
+	appendStringInfo(&q->where, "%s%s", q->where.len > 0 ? " AND " : "", condition);
+}
+
+/* ---------------------------------------------------------------- expressions */
+
+char *
+dp_query_call(DpQuery *q, const char *function, const char *doc, const char *spec)
+{
+	if (q->let != NULL)
+		return psprintf("docpatterns._%s(%s, %s, %s)", function, doc, spec, q->let);
+	return psprintf("%s.bson_%s(%s, %s)", q->pipeline->own, function, doc, spec);
+}
+
+char *
+dp_query_eval(DpQuery *q, const DpValue *expression, const DpLocation *location)
+{
+	if (expression->type == DP_TYPE_STRING)
+	{
+		const char *s = (const char *) expression->data + 4;
+
+		/* of several steps one may lead through an array */
+		if (s[0] == '$' && s[1] != '$' && strchr(s, '.') == NULL && s[1] != '\0')
+			return psprintf("(%s OPERATOR(%s.->) %s)", q->doc, q->pipeline->own,
+							dp_stage_sql_path(s + 1));
+		if (s[0] != '$')
+			return dp_sql_value(expression);
+	}
+	else if (!dp_type_is_container(expression->type))
+		return dp_sql_value(expression);
+	dp_stage_check_expression(q, expression, location);
+	return dp_query_call(q, "eval", q->doc, dp_sql_value(expression));
+}
+
+const char *
+dp_query_row_order(DpQuery *q)
+{
+	const char *order;
+
+	start(q);
+	if (q->order != NULL && !q->limited && q->skip == 0 && !q->computed && q->changes == NIL)
+	{
+		order = q->order;
+		q->order = NULL;
+		return order;
+	}
+	if (q->order == NULL && !q->ordered)
+		return NULL;
+	if (q->order != NULL)
+		dp_query_nest(q);
+	nest(q, "pg_catalog.row_number() OVER () AS n", false);
+	return psprintf("%.*s.n", (int) (strchr(q->doc, '.') - q->doc), q->doc);
+}

@@ -1,0 +1,211 @@
+/*
+ * stage_basic.c
+ *		Stages that choose, change and order single documents.
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+
+#include "mql/collection_calls.h"
+#include "mql/filter.h"
+#include "mql/pipeline/pipeline.h"
+#include "mql/projection.h"
+#include "mql/sort_key.h"
+#include "mql/update_tree.h"
+
+static void start_with(DpQuery *q, const DpValue *filter, const DpValue *sort);
+static bool depends_on_clock(const DpValue *v);
+
+/* ---------------------------------------------------------------- choosing */
+
+void
+dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	bool immutable = q->let == NULL && !depends_on_clock(spec);
+
+	dp_stage_document(spec, location);
+	if (q->let == NULL)
+		(void) dp_filter_compile(spec, DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0),
+								 location);
+	if (spec->len == DP_DOCUMENT_MIN_SIZE)
+		return;
+	if (immutable && q->from.len == 0 && OidIsValid(q->relid))
+	{
+		start_with(q, spec, NULL);
+		return;
+	}
+	dp_query_before_where(q);
+	if (immutable)
+		dp_query_where(q, psprintf("%s OPERATOR(%s.@@) %s", q->doc, q->pipeline->own,
+								   dp_sql_document(spec)));
+	else
+		dp_query_where(q, psprintf("docpatterns._match(%s, %s, %s)", q->doc, dp_sql_document(spec),
+								   q->let == NULL ? "NULL" : q->let));
+}
+
+/* Whether a filter's result is not always the same for a document. */
+static bool
+depends_on_clock(const DpValue *v)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (v->type == DP_TYPE_STRING)
+		return strncmp((const char *) v->data + 4, "$$NOW", 5) == 0 ||
+			   strncmp((const char *) v->data + 4, "$$CLUSTER_TIME", 14) == 0;
+	if (!dp_type_is_container(v->type))
+		return false;
+	dp_iter_init_value(&iter, v);
+	while (dp_iter_next(&iter, &e))
+		if (strcmp(e.name, "$rand") == 0 || strcmp(e.name, "$sampleRate") == 0 ||
+			depends_on_clock(&e.value))
+			return true;
+	return false;
+}
+
+void
+dp_stage_limit(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	int64 n = dp_stage_number(spec, 1, location);
+
+	if (!q->limited || n < q->limit)
+		q->limit = n;
+	q->limited = true;
+}
+
+void
+dp_stage_skip(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	int64 n = dp_stage_number(spec, 0, location);
+
+	if (pg_add_s64_overflow(q->skip, n, &q->skip))
+		q->skip = PG_INT64_MAX;
+	if (q->limited)
+		q->limit = Max(q->limit - n, 0);
+}
+
+void
+dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+	bool found = false;
+
+	dp_stage_document(spec, location);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "size") != 0)
+			dp_bad_spec(&inner, "$sample has no option \"%s\"", e.name);
+		dp_query_before_order(q);
+		q->order = "pg_catalog.random()";
+		q->limited = found = true;
+		q->limit = dp_stage_number(&e.value, 1, &inner);
+	}
+	if (!found)
+		dp_bad_spec(location, "$sample must have a size");
+}
+
+/* ---------------------------------------------------------------- order */
+
+void
+dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	dp_stage_document(spec, location);
+	if (spec->len == DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(location, "$sort must have a field");
+	(void) dp_sort_spec_compile(spec);
+	if (q->from.len == 0 && OidIsValid(q->relid) && q->changes == NIL && !q->limited &&
+		q->skip == 0)
+	{
+		start_with(q, NULL, spec);
+		return;
+	}
+	dp_query_before_order(q);
+	q->order =
+		psprintf("%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc, dp_sql_document(spec));
+}
+
+/* Reads the relation with its indexes. */
+static void
+start_with(DpQuery *q, const DpValue *filter, const DpValue *sort)
+{
+	DpDocSource source;
+
+	dp_collection_source(q->relid, filter, sort, &source);
+	appendStringInfoString(&q->from, source.from);
+	if (source.conditions != NULL)
+		appendStringInfoString(&q->where, source.conditions);
+	q->doc = source.doc;
+	q->computed = source.computed;
+	q->order = source.order;
+}
+
+/* ---------------------------------------------------------------- documents */
+
+/* $set, $addFields, $unset, $project, $replaceRoot and $replaceWith; spec is the whole stage. */
+void
+dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpValue *copy = palloc(sizeof(DpValue));
+
+	if (q->let == NULL)
+		dp_update_stage_check(spec, location->up);
+	*copy = *spec;
+	q->changes = lappend(q->changes, copy);
+}
+
+void
+dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	const char *path = NULL;
+	const char *index = NULL;
+	bool preserve = false;
+	char *alias;
+
+	if (spec->type == DP_TYPE_DOCUMENT)
+	{
+		DpIter iter;
+		DpElement e;
+
+		dp_iter_init_value(&iter, spec);
+		while (dp_iter_next(&iter, &e))
+		{
+			DpLocation inner = dp_location_field(location, &e);
+
+			if (strcmp(e.name, "path") == 0)
+				path = dp_stage_path(&e.value, &inner);
+			else if (strcmp(e.name, "includeArrayIndex") == 0)
+			{
+				index = dp_stage_string(&e.value, &inner);
+				dp_stage_check_field(index, &inner);
+			}
+			else if (strcmp(e.name, "preserveNullAndEmptyArrays") == 0)
+			{
+				if (e.value.type != DP_TYPE_BOOL)
+					dp_bad_spec_type(&inner, "true or false", &e.value);
+				preserve = e.value.data[0] != 0;
+			}
+			else
+				dp_bad_spec(&inner, "$unwind has no option \"%s\"", e.name);
+		}
+		if (path == NULL)
+			dp_bad_spec(location, "$unwind must have a path");
+	}
+	else
+		path = dp_stage_path(spec, location);
+
+	dp_query_before_from(q);
+	alias = dp_query_alias(q, "u");
+	appendStringInfo(&q->from, " CROSS JOIN LATERAL %s.bson_unwind(%s, %s", q->pipeline->own,
+					 dp_query_doc(q), dp_stage_sql_path(path));
+	if (preserve)
+		appendStringInfoString(&q->from, ", preserve_empty => true");
+	if (index != NULL)
+		appendStringInfo(&q->from, ", index_field => %s", dp_stage_sql_path(index));
+	appendStringInfo(&q->from, ") AS %s (doc)", alias);
+	q->doc = psprintf("%s.doc", alias);
+	q->computed = false;
+}

@@ -1,0 +1,146 @@
+/*
+ * stage_group.c
+ *		Stages that make groups of documents.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "mql/pipeline/pipeline.h"
+
+static bool depends_on_order(const DpElement *field);
+static char *accumulate(DpQuery *q, const DpValue *totals, const char *order);
+
+void
+dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+	DpBuilder fields;
+	DpValue id = { NULL, 0, DP_TYPE_EOD };
+	DpValue totals;
+	DpLocation id_location;
+	const char *order = NULL;
+	bool ordered = false;
+	char *key;
+	char *doc;
+
+	dp_stage_document(spec, location);
+	dp_builder_init(&fields, spec->len);
+	dp_builder_begin_document(&fields);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		if (strcmp(e.name, "_id") == 0)
+		{
+			if (id.type != DP_TYPE_EOD)
+				dp_bad_spec(location, "$group has the field \"_id\" twice");
+			id = e.value;
+			id_location = dp_location_field(location, &e);
+			continue;
+		}
+		dp_builder_append_value(&fields, e.name, e.namelen, &e.value);
+		ordered = ordered || depends_on_order(&e);
+	}
+	dp_builder_end(&fields);
+	totals = dp_builder_view(&fields, DP_TYPE_DOCUMENT);
+	if (id.type == DP_TYPE_EOD)
+		dp_bad_spec(location, "$group must have an expression \"_id\" for its groups");
+
+	dp_query_before_group(q);
+	if (ordered)
+		order = dp_query_row_order(q);
+	q->order = NULL;
+	q->ordered = false;
+	key = dp_query_eval(q, &id, &id_location);
+	if (strstr(key, q->doc) != NULL)
+	{
+		/* a missing value is in the group of null */
+		key = psprintf("coalesce(%s, 'null'::%s.bson_value)", key, q->pipeline->own);
+		q->group = key;
+	}
+	else
+	{
+		q->group = "";
+		q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";
+	}
+	doc = psprintf("%s.bson_build('_id'::pg_catalog.text, %s)", q->pipeline->own, key);
+	if (totals.len > DP_DOCUMENT_MIN_SIZE)
+		doc =
+			psprintf("%s OPERATOR(%s.||) %s", doc, q->pipeline->own, accumulate(q, &totals, order));
+	dp_query_set_doc(q, doc);
+}
+
+/* Whether an accumulator's result depends on the order in which the documents come. */
+static bool
+depends_on_order(const DpElement *field)
+{
+	static const char *const names[] = { "$first", "$last",         "$firstN",      "$lastN",
+										 "$push",  "$mergeObjects", "$concatArrays" };
+	DpIter iter;
+	DpElement e;
+
+	if (field->value.type != DP_TYPE_DOCUMENT)
+		return false;
+	dp_iter_init_value(&iter, &field->value);
+	if (dp_iter_next(&iter, &e))
+		for (int i = 0; i < lengthof(names); i++)
+			if (strcmp(names[i], e.name) == 0)
+				return true;
+	return false;
+}
+
+/* The accumulators' values, in one document. */
+static char *
+accumulate(DpQuery *q, const DpValue *totals, const char *order)
+{
+	return psprintf("%s.bson_accumulate(%s, %s%s%s%s%s)", q->pipeline->own, q->doc,
+					dp_sql_document(totals), q->let == NULL ? "" : ", ",
+					q->let == NULL ? "" : q->let, order == NULL ? "" : " ORDER BY ",
+					order == NULL ? "" : order);
+}
+
+void
+dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	const char *name = dp_stage_string(spec, location);
+
+	if (name[0] == '\0' || name[0] == '$' || strchr(name, '.') != NULL)
+		dp_bad_spec(location, "$count must have the name of a field, without dots or dollar signs");
+	dp_query_before_group(q);
+	q->order = NULL;
+	q->group = "";
+	q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";
+	dp_query_set_doc(q, psprintf("%s.bson_build(%s::pg_catalog.text, "
+								 "docpatterns._int(pg_catalog.count(*)))",
+								 q->pipeline->own, quote_literal_cstr(name)));
+}
+
+/* {$group: {_id: spec, count: {$sum: 1}}}, {$sort: {count: -1}} */
+void
+dp_stage_sort_by_count(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpBuilder group;
+	DpBuilder sort;
+	DpValue value;
+	const char *s = (const char *) spec->data + 4;
+
+	if (spec->type == DP_TYPE_STRING ? s[0] != '$' : spec->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec(location, "$sortByCount must have an expression");
+	dp_builder_init(&group, 64 + spec->len);
+	dp_builder_begin_document(&group);
+	dp_builder_append_value(&group, "_id", 3, spec);
+	dp_builder_begin_document_field(&group, "count", 5);
+	dp_builder_append_int32(&group, "$sum", 4, 1);
+	dp_builder_end(&group);
+	dp_builder_end(&group);
+	value = dp_builder_view(&group, DP_TYPE_DOCUMENT);
+	dp_stage_group(q, &value, location);
+
+	dp_builder_init(&sort, 32);
+	dp_builder_begin_document(&sort);
+	dp_builder_append_int32(&sort, "count", 5, -1);
+	dp_builder_end(&sort);
+	value = dp_builder_view(&sort, DP_TYPE_DOCUMENT);
+	dp_stage_sort(q, &value, location);
+}
