@@ -14,8 +14,14 @@
  * of the same function that estimates nothing, because both estimates would be multiplied.  If
  * there is an index on the text, statistics of it, or a partition key, PostgreSQL does better by
  * itself.
+ *
+ * PostgreSQL assumes ten elements in an array that it does not know.  Nearly every text has one
+ * value, so costs and estimates for a parameter are those of one: otherwise a prepared statement
+ * would be planned each time.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/genam.h"
 #include "access/table.h"
@@ -31,11 +37,13 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
+#include "optimizer/restrictinfo.h"
 #include "parser/parse_func.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/index_selfuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
@@ -55,6 +63,13 @@ static void add_to_tree(Node *node, Oid relid, RelOptInfo *rel);
 static List *add_to_list(List *clauses, Oid relid, RelOptInfo *rel);
 static Node *value_condition(Node *clause, Oid relid, RelOptInfo *rel);
 static OpExpr *text_field(Node *node, RelOptInfo *rel);
+static Expr *value_field(OpExpr *field);
+static Oid values_function(Oid type);
+static Expr *one_value(Expr *clause);
+static Expr *unknown_value(void);
+static void
+text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
+		  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool is_served(Oid relid, RelOptInfo *rel, OpExpr *field);
 static bool contains(Node *node, void *field);
 static Node *prefix_condition(Expr *field, Const *pattern);
@@ -62,6 +77,7 @@ static bool may_be_other(const char *prefix);
 static struct varlena *string_value(const char *s);
 static Expr *compare(Expr *field, const char *op, struct varlena *value);
 static Oid own_operator(const char *name);
+static Oid value_operator(const char *name);
 static ArrayBuildState *add_values(ArrayBuildState *values, const char *s, Size len);
 static ArrayBuildState *add_value(ArrayBuildState *values, const DpValue *value);
 static ArrayBuildState *
@@ -168,10 +184,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 		contain_subplans(other) || is_served(relid, rel, field))
 		return NULL;
 
-	value = make_opclause(own_operator("->"), dp_types()->bson_value, false,
-						  copyObject(linitial(field->args)), copyObject(lsecond(field->args)),
-						  InvalidOid, field->inputcollid);
-	set_opfuncid((OpExpr *) value);
+	value = value_field(field);
 	if (*opno == OID_TEXT_LIKE_OP)
 	{
 		condition = !IsA(other, Const) || ((Const *) other)->constisnull
@@ -185,10 +198,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 	else
 	{
 		const DpTypes *types = dp_types();
-		Oid type = exprType(other);
-		Oid values =
-			LookupFuncName(list_make2(makeString("docpatterns"), makeString("_text_values")), 1,
-						   &type, false);
+		Oid values = values_function(exprType(other));
 		Node *array =
 			eval_const_expressions(NULL, (Node *) makeFuncExpr(values, types->bson_value_array,
 															   list_make1(copyObject(other)),
@@ -196,9 +206,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 															   COERCE_EXPLICIT_CALL));
 		ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 
-		any->opno = OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
-												makeString("=")),
-									 types->bson_value, types->bson_value);
+		any->opno = value_operator("=");
 		any->opfuncid = get_opcode(any->opno);
 		any->useOr = true;
 		any->args = list_make2(value, array);
@@ -215,6 +223,14 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 							  -1, false, TYPALIGN_INT, &elements, NULL, &n);
 			if (n == 1)
 				condition = (Node *) compare(value, "=", (struct varlena *) elements[0]);
+		}
+		else if (one_value((Expr *) any) != NULL)
+		{
+			ListCell *lc;
+
+			foreach(lc, rel->indexlist)
+				if (((IndexOptInfo *) lfirst(lc))->amcostestimate == btcostestimate)
+					((IndexOptInfo *) lfirst(lc))->amcostestimate = text_cost;
 		}
 	}
 	/* PostgreSQL's operator with another estimator */
@@ -242,6 +258,78 @@ text_field(Node *node, RelOptInfo *rel)
 	return field;
 }
 
+/* column -> 'path' for column ->> 'path' */
+static Expr *
+value_field(OpExpr *field)
+{
+	Expr *value = make_opclause(own_operator("->"), dp_types()->bson_value, false,
+								copyObject(linitial(field->args)), copyObject(lsecond(field->args)),
+								InvalidOid, field->inputcollid);
+
+	set_opfuncid((OpExpr *) value);
+	return value;
+}
+
+/* _text_values() of a text or of an array. */
+static Oid
+values_function(Oid type)
+{
+	return LookupFuncName(list_make2(makeString("docpatterns"), makeString("_text_values")), 1,
+						  &type, false);
+}
+
+/* The condition as a comparison with one value, if it is = ANY (_text_values(..)) of a text. */
+static Expr *
+one_value(Expr *clause)
+{
+	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
+
+	if (!IsA(clause, ScalarArrayOpExpr) || !IsA(lsecond(any->args), FuncExpr) ||
+		((FuncExpr *) lsecond(any->args))->funcid != values_function(TEXTOID))
+		return NULL;
+	return make_opclause(any->opno, BOOLOID, false, linitial(any->args), unknown_value(),
+						 InvalidOid, InvalidOid);
+}
+
+static Expr *
+unknown_value(void)
+{
+	CaseTestExpr *value = makeNode(CaseTestExpr);
+
+	value->typeId = dp_types()->bson_value;
+	value->typeMod = -1;
+	return (Expr *) value;
+}
+
+/* The costs of a B-tree's scan, where a text that is not known has one value. */
+static void
+text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
+		  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages)
+{
+	IndexPath one = *path;
+	ListCell *lc;
+
+	one.indexclauses = NIL;
+	foreach(lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst(lc);
+		Expr *equal = one_value(linitial_node(RestrictInfo, clause->indexquals)->clause);
+
+		if (equal != NULL)
+		{
+			IndexClause *of_one = makeNode(IndexClause);
+
+			*of_one = *clause;
+			set_opfuncid((OpExpr *) equal);
+			of_one->indexquals = list_make1(make_simple_restrictinfo(root, equal));
+			clause = of_one;
+		}
+		one.indexclauses = lappend(one.indexclauses, clause);
+	}
+	btcostestimate(root, &one, loop_count, startup_cost, total_cost, selectivity, correlation,
+				   pages);
+}
+
 /* An operator of a bson and a text. */
 static Oid
 own_operator(const char *name)
@@ -249,6 +337,17 @@ own_operator(const char *name)
 	return OpernameGetOprid(list_make2(makeString(get_namespace_name(dp_types()->schema)),
 									   makeString(pstrdup(name))),
 							dp_types()->bson, TEXTOID);
+}
+
+/* An operator of two values. */
+static Oid
+value_operator(const char *name)
+{
+	const DpTypes *types = dp_types();
+
+	return OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
+									   makeString(pstrdup(name))),
+							types->bson_value, types->bson_value);
 }
 
 /* Whether PostgreSQL knows the expression: from an index, statistics or as a partition key. */
@@ -370,14 +469,10 @@ static Expr *
 compare(Expr *field, const char *op, struct varlena *value)
 {
 	const DpTypes *types = dp_types();
-	Expr *clause =
-		make_opclause(OpernameGetOprid(list_make2(makeString(get_namespace_name(types->schema)),
-												  makeString(pstrdup(op))),
-									   types->bson_value, types->bson_value),
-					  BOOLOID, false, copyObject(field),
-					  (Expr *) makeConst(types->bson_value, -1, InvalidOid, -1,
-										 PointerGetDatum(value), false, false),
-					  InvalidOid, InvalidOid);
+	Expr *clause = make_opclause(value_operator(op), BOOLOID, false, copyObject(field),
+								 (Expr *) makeConst(types->bson_value, -1, InvalidOid, -1,
+													PointerGetDatum(value), false, false),
+								 InvalidOid, InvalidOid);
 
 	set_opfuncid((OpExpr *) clause);
 	return clause;
@@ -511,13 +606,26 @@ add_parsed(ArrayBuildState *values, const char *before, const char *s, const cha
 
 /*
  * _text_sel(internal, oid, internal, int4) -> float8: what the condition on the field leaves, all
- * of it meets
+ * of it meets; but of ten assumed values that the planner counts for a parameter, one stays
  */
 DP_FUNCTION(dp_text_sel);
 Datum
 dp_text_sel(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_FLOAT8(1.0);
+	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
+	List *args = (List *) PG_GETARG_POINTER(2);
+	OpExpr *field = linitial(args);
+	Node *other = estimate_expression_value(root, lsecond(args));
+	double one;
+
+	/* elements of an array are CaseTestExpr */
+	if (IsA(other, Const) || IsA(other, CaseTestExpr) || !IsA(field, OpExpr) ||
+		field->opno != own_operator("->>"))
+		PG_RETURN_FLOAT8(1.0);
+	one = restriction_selectivity(root, value_operator("="),
+								  list_make2(value_field(field), unknown_value()), InvalidOid,
+								  PG_GETARG_INT32(3));
+	PG_RETURN_FLOAT8(one > 0 ? one / (1 - pow(1 - one, 10)) : 1.0);
 }
 
 /*

@@ -30,7 +30,12 @@ SET plan_cache_mode = force_generic_plan;
 SELECT matches(plan_of('EXECUTE by_sku (''sku5'')'), 'Index Cond: ', 'a parameter');
 SELECT results_eq($$EXECUTE by_sku ('5')$$, ARRAY[3::bigint], 'finds strings and numbers');
 SELECT results_eq('EXECUTE by_sku (NULL)', ARRAY[0::bigint], 'NULL');
+SELECT matches(plan_of('EXECUTE by_sku (''sku5'')'), 'Scan .*rows=20 ', 'estimates one value for a parameter');
+PREPARE by_number AS SELECT count(*) FROM p WHERE doc ->> 'n' = $1;
+SELECT matches(plan_of('EXECUTE by_number (''5'')'), 'rows=1 [^\n]*\n *Filter', 'also without an index');
 RESET plan_cache_mode;
+SELECT count(plan_of(format('EXECUTE by_sku (''sku%s'')', i))) AS executed FROM generate_series(1, 6) i \gset
+SELECT matches(plan_of('EXECUTE by_sku (''sku5'')'), '_text_values\(\$1\)', 'is not planned each time');
 SELECT matches(plan_of($$SELECT FROM p WHERE doc ->> 'n' = '7'$$), 'rows=[123] ', 'the estimate without an index');
 
 -- PostgreSQL's own way where there is one.
