@@ -17,13 +17,6 @@ COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, te
   'filter, $2 operands), order, how one row is told from the others, how documents are inserted, '
   'and how split ones are changed; 22023 for an update that replaces several documents';
 
-CREATE FUNCTION docpatterns._collection_read(statement text, filter bson, operands bson_value[],
-  sort bson, projection bson, skip bigint, take bigint) RETURNS SETOF bson
-  AS 'MODULE_PATHNAME', 'dp_collection_read' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._collection_read(text, bson, bson_value[], bson, bson, bigint,
-  bigint) IS
-  'internal: runs a statement whose parameters are the other arguments; the session keeps it';
-
 CREATE FUNCTION docpatterns._collection_ticket() RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._collection_ticket() IS
@@ -60,57 +53,21 @@ COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
   projection bson DEFAULT NULL, sort bson DEFAULT NULL,
     skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
-LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
-DECLARE
-  q pg_catalog.record;
-BEGIN
-  IF skip OPERATOR(pg_catalog.<) 0 OR take OPERATOR(pg_catalog.<) 0 THEN
-    RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  q := docpatterns._collection_query(rel, filter, sort, coalesce(projection, '{}'));
-  RETURN QUERY SELECT docpatterns._collection_read(pg_catalog.concat('SELECT ',
-      CASE WHEN projection IS NULL THEN q.doc ELSE
-        pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
-      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering,
-      CASE WHEN skip OPERATOR(pg_catalog.>) 0 THEN ' OFFSET $5' END,
-      CASE WHEN take IS NOT NULL THEN ' LIMIT $6' END),
-    filter, q.operands, sort, projection, skip, take);
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_find' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) IS
   'The documents that match the filter, sorted as by bson_sort_key, without the first skip, at '
   'most take (NULL: all, 0: none), as bson_project shows them. Needs SELECT. Errors: 22023 a '
   'negative skip or take or a bad specification, 0A000 an unknown operator';
 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
-LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
-DECLARE
-  q pg_catalog.record := docpatterns._collection_query(rel, filter);
-  result bigint;
-BEGIN
-  EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions)
-    INTO result USING filter, q.operands;
-  RETURN result;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_count' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION collection_count(regclass, bson) IS
   'The number of documents that match the filter. Rights and errors as collection_find';
 
 CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}')
   RETURNS SETOF bson_value
-LANGUAGE docpatterns STABLE PARALLEL RESTRICTED COST 1000 AS $$
-DECLARE
-  q pg_catalog.record;
-BEGIN
-  IF field IS NULL THEN
-    RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  q := docpatterns._collection_query(rel, filter, field => field);
-  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source,
-      ', @extschema@.bson_values(', q.doc,
-      ', $3) AS v WHERE ', q.conditions, ' ORDER BY v') USING filter, q.operands, field;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_distinct' LANGUAGE C STABLE PARALLEL RESTRICTED
+    COST 1000;
 COMMENT ON FUNCTION collection_distinct(regclass, text, bson) IS
   'The distinct values of a field, a dotted path, in the documents that match the filter, in '
   'order; of an array the elements. Rights and errors as collection_find';

@@ -48,6 +48,15 @@
 #endif
 
 /*
+ * PostgreSQL 18 removed the last argument of ExecutorRun(): that the query runs once.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_executor_run(query, direction, count) ExecutorRun(query, direction, count)
+#else
+#define dp_executor_run(query, direction, count) ExecutorRun(query, direction, count, true)
+#endif
+
+/*
  * Paths of foreign scans: PostgreSQL 17 lets them name the clauses of joins that
  * they evaluate, 18 counts disabled nodes.
  */

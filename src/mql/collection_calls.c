@@ -36,6 +36,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "mql/collection_calls.h"
+#include "mql/collection_shape.h"
 #include "mql/collection_split.h"
 #include "mql/filter.h"
 #include "mql/sort_key.h"
@@ -60,11 +61,9 @@ typedef struct Target
 typedef struct Conditions
 {
 	Target *target;
+	DpCall *call;       /* NULL: operands are literals, and not elements of $2 */
 	const char *schema; /* of the extension, quoted */
 	StringInfoData sql;
-	bool literal; /* operands are literals, and not elements of $2 */
-	Datum *operands;
-	int noperands;
 	int maxoperands;
 	List *loose; /* of LooseCondition */
 } Conditions;
@@ -107,11 +106,12 @@ static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec, const char *doc);
 static bool is_id(const DpPath *path);
 static char *operands(Conditions *c, const DpValue *values, int n, bool array);
-static char *add_operand(Conditions *c, struct varlena *value);
+static char *add_operand(Conditions *c, struct varlena *value, const uint8 *origin);
 static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
-static void check_update(FunctionCallInfo fcinfo, const DpValue *filter);
+static void prepare(DpCall *call, Target *target);
+static void check_update(const DpCall *call);
 static bool can_hold(Relation view);
 static char *row_condition(Target *target);
 static char *double_percent(const char *s);
@@ -140,55 +140,107 @@ DP_FUNCTION(dp_collection_query);
 Datum
 dp_collection_query(PG_FUNCTION_ARGS)
 {
-	Target target = { 0 };
-	Conditions c = { 0 };
+	DpCall call;
 	TupleDesc desc;
-	Datum values[14];
-	bool nulls[14] = { false };
-	struct varlena *filter;
-	struct varlena *near;
+	Datum values[DP_CALL_PARTS];
+	bool nulls[DP_CALL_PARTS] = { false };
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	dp_call_begin(&call, fcinfo, 1);
+	call.sort = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
+	call.projection = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
+	call.field = PG_ARGISNULL(4) ? NULL : PG_GETARG_TEXT_PP(4);
+	call.update = PG_ARGISNULL(5) ? NULL : DP_GETARG_VARLENA(5);
+	call.array_filters = PG_ARGISNULL(6) ? NULL : DP_GETARG_VARLENA(6);
+	call.multi = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	dp_call_prepare(&call);
+	for (int i = 0; i < DP_CALL_PARTS; i++)
+	{
+		nulls[i] = call.sql[i] == NULL;
+		if (!nulls[i])
+			values[i] = CStringGetTextDatum(call.sql[i]);
+	}
+	values[3] = dp_call_operands(&call);
+	values[7] = BoolGetDatum(call.locks);
+	values[12] = BoolGetDatum(call.holds);
+	nulls[3] = nulls[7] = nulls[12] = false;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+void
+dp_call_begin(DpCall *call, FunctionCallInfo fcinfo, int filter)
+{
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(filter))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("%s cannot be null", PG_ARGISNULL(0) ? "relation" : "filter"),
+						PG_ARGISNULL(0) ? 0 : errhint("The filter {} matches all documents.")));
+	memset(call, 0, sizeof(DpCall));
+	call->relid = PG_GETARG_OID(0);
+	call->filter = DP_GETARG_VARLENA(filter);
+}
+
+Datum
+dp_call_operands(const DpCall *call)
+{
+	return PointerGetDatum(construct_array(call->operands, call->noperands, dp_types()->bson_value,
+										   -1, false, TYPALIGN_INT));
+}
+
+void
+dp_call_prepare(DpCall *call)
+{
+	Target target = { 0 };
+	DpShape shape;
+
+	target.rel = try_table_open(call->relid, AccessShareLock);
+	if (target.rel == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", call->relid)));
+	if (!dp_shape_find(&shape, call))
+	{
+		prepare(call, &target);
+		dp_shape_keep(&shape, call);
+	}
+	else if (call->update != NULL)
+		check_update(call);
+	call->holds = call->has_rows && can_hold(target.rel);
+	table_close(target.rel, AccessShareLock);
+}
+
+static void
+prepare(DpCall *call, Target *target)
+{
+	Conditions c = { target, call };
+	struct varlena *near = call->filter;
 	struct varlena *far = NULL;
 	DpValue spec;
 	char *source;
 	const char *doc;
 	const char *column_name;
 	const char *key = NULL;
-	char *ordering = NULL;
 	bool is_table;
 	bool shown = false;    /* what is split off is shown, updated .. */
 	bool computed = false; /* .. or reads them before it is known which rows are shown */
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						errmsg("%s cannot be null", PG_ARGISNULL(0) ? "relation" : "filter"),
-						PG_ARGISNULL(0) ? 0 : errhint("The filter {} matches all documents.")));
-
-	target.rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
-	if (target.rel == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
-	find_columns(&target);
-	column_name = column(&target, target.doc);
+	find_columns(target);
+	column_name = column(target, target->doc);
 	doc = psprintf("t.%s", column_name);
-	if (target.key != 0)
-		key = column(&target, target.key);
-	is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
-			   target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	if (target->key != 0)
+		key = column(target, target->key);
+	is_table = target->rel->rd_rel->relkind == RELKIND_RELATION ||
+			   target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	source =
 		psprintf("%s AS t",
-				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
-											RelationGetRelationName(target.rel)));
-	if ((is_table || target.rel->rd_rel->relkind == RELKIND_VIEW) && target.rel->trigdesc != NULL &&
-		dp_split_hook != NULL)
-		target.split = dp_split_hook(target.rel, target.doc);
+				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target->rel)),
+											RelationGetRelationName(target->rel)));
+	if ((is_table || target->rel->rd_rel->relkind == RELKIND_VIEW) &&
+		target->rel->trigdesc != NULL && dp_split_hook != NULL)
+		target->split = dp_split_hook(target->rel, target->doc);
 
-	filter = near = DP_GETARG_VARLENA(1);
-	spec = dp_value_of_document(filter);
-	if (!PG_ARGISNULL(5))
-		check_update(fcinfo, &spec);
-	c.target = &target;
+	spec = dp_value_of_document(near);
+	if (call->update != NULL)
+		check_update(call);
 	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	initStringInfo(&c.sql);
 	if (spec.len == DP_DOCUMENT_MIN_SIZE)
@@ -203,8 +255,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 			dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 
 		MemoryContextSwitchTo(old);
-		if (target.split != NULL)
-			dp_split_filter(target.split, &spec, &near, &far);
+		if (target->split != NULL)
+			dp_split_filter(target->split, &spec, &near, &far);
 		if (near == NULL)
 			appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
 		else
@@ -215,38 +267,35 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		MemoryContextDelete(scratch);
 	}
 	computed = far != NULL;
-	if (!PG_ARGISNULL(2))
+	if (call->sort != NULL)
 	{
-		spec = dp_value_of_document(DP_GETARG_VARLENA(2));
-		if (target.split != NULL && dp_split_sort(target.split, &spec))
+		spec = dp_value_of_document(call->sort);
+		if (target->split != NULL && dp_split_sort(target->split, &spec))
 			computed = true;
 	}
-	if (target.split != NULL && !PG_ARGISNULL(3))
+	if (target->split != NULL && call->projection != NULL)
 	{
-		DpValue projection = dp_value_of_document(DP_GETARG_VARLENA(3));
+		DpValue projection = dp_value_of_document(call->projection);
 
-		shown = dp_split_projection(target.split, &projection);
+		shown = dp_split_projection(target->split, &projection);
 	}
-	if (target.split != NULL && !PG_ARGISNULL(4))
+	if (target->split != NULL && call->field != NULL)
+		shown = dp_split_find(target->split, dp_path_parse(VARDATA_ANY(call->field),
+														   VARSIZE_ANY_EXHDR(call->field))) != NULL;
+	if (target->split != NULL && call->update != NULL)
 	{
-		text *field = PG_GETARG_TEXT_PP(4);
+		DpValue update = dp_value_of_varlena(call->update);
 
-		shown = dp_split_find(target.split,
-							  dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field))) != NULL;
-	}
-	if (target.split != NULL && !PG_ARGISNULL(5))
-	{
-		DpValue update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
-
-		shown = dp_split_update(target.split, &update);
+		shown = dp_split_update(target->split, &update);
+		call->once = true;
 	}
 
 	if (computed)
 	{
 		/* once for each row that is left, and not before that is known */
-		values[0] =
-			CStringGetTextDatum(psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
-										 source, target.split->whole(target.split)));
+		call->sql[DP_CALL_SOURCE] =
+			psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w", source,
+					 target->split->whole(target->split));
 		doc = "w.doc";
 		if (far != NULL)
 			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
@@ -254,69 +303,57 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	}
 	else
 	{
-		values[0] = CStringGetTextDatum(source);
+		call->sql[DP_CALL_SOURCE] = source;
 		if (shown)
-			doc = target.split->whole(target.split);
+			doc = target->split->whole(target->split);
 	}
-	if (!PG_ARGISNULL(2))
-		ordering = sort_order(&c, &spec, doc);
-	nulls[11] = (!computed && !shown) || !PG_ARGISNULL(3) || !PG_ARGISNULL(4);
-	values[11] = (Datum) 0;
-	if (!nulls[11])
-		values[11] = CStringGetTextDatum(psprintf(
+	call->sql[DP_CALL_DOC] = doc;
+	call->sql[DP_CALL_CONDITIONS] = c.sql.data;
+	if (call->sort != NULL)
+		call->sql[DP_CALL_ORDERING] = sort_order(&c, &spec, doc);
+	if ((computed || shown) && call->projection == NULL && call->field == NULL)
+		call->sql[DP_CALL_CHANGE] = psprintf(
 			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
 			"(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
 			"WHERE c.changed IS NOT NULL LIMIT $7) AS c",
-			target.split->change(target.split), near == NULL ? "NULL" : filter_operand(&c, near),
-			far == NULL ? "NULL" : filter_operand(&c, far), TextDatumGetCString(values[0]),
-			c.sql.data));
+			target->split->change(target->split), near == NULL ? "NULL" : filter_operand(&c, near),
+			far == NULL ? "NULL" : filter_operand(&c, far), call->sql[DP_CALL_SOURCE], c.sql.data);
 
-	values[1] = CStringGetTextDatum(doc);
-	values[2] = CStringGetTextDatum(c.sql.data);
-	values[3] = PointerGetDatum(construct_array(c.operands, c.noperands, dp_types()->bson_value, -1,
-												false, TYPALIGN_INT));
-	nulls[4] = ordering == NULL;
-	values[4] = ordering ? CStringGetTextDatum(ordering) : (Datum) 0;
-	nulls[5] = !is_table && target.row == NIL;
-	nulls[6] = !is_table;
 	if (is_table)
-		values[6] = CStringGetTextDatum(
-			"t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4");
-	if (!nulls[5])
-		values[5] = CStringGetTextDatum(
+		call->sql[DP_CALL_LOCATED] =
+			"t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4";
+	if (is_table || target->row != NIL)
+		call->sql[DP_CALL_LOCATE] =
 			psprintf("SELECT %s FROM %s WHERE %s LIMIT 1",
 					 is_table ? "t.tableoid, t.ctid, NULL"
 							  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
-										 row_condition(&target)),
-					 source, c.sql.data));
-	values[7] = BoolGetDatum(is_table);
+										 row_condition(target)),
+					 source, c.sql.data);
+	call->locks = is_table;
 	if (key != NULL)
 	{
 		/* a partitioned collection needs the key before its trigger fires */
-		values[8] = CStringGetTextDatum(psprintf(
-			"INSERT INTO %s (%s, %s) SELECT coalesce(%s, %s), d "
-			"FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-			source, key, column_name,
-			key_operand(&target, psprintf("(d OPERATOR(%s.->) '_id'::pg_catalog.text)", c.schema)),
-			key_fresh(&target)));
-		values[9] = CStringGetTextDatum(key_value(&target));
+		call->sql[DP_CALL_INSERTION] =
+			psprintf("INSERT INTO %s (%s, %s) SELECT coalesce(%s, %s), d "
+					 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
+					 source, key, column_name,
+					 key_operand(target,
+								 psprintf("(d OPERATOR(%s.->) '_id'::pg_catalog.text)", c.schema)),
+					 key_fresh(target));
+		call->sql[DP_CALL_ID] = key_value(target);
 	}
 	else
 	{
-		values[8] = CStringGetTextDatum(
+		call->sql[DP_CALL_INSERTION] =
 			psprintf("INSERT INTO %s (%s) SELECT d "
 					 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-					 source, column_name));
-		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text",
-												 column_name, c.schema));
+					 source, column_name);
+		call->sql[DP_CALL_ID] =
+			psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column_name, c.schema);
 	}
-	values[10] = CStringGetTextDatum(column_name);
-	values[12] = BoolGetDatum(target.row != NIL && can_hold(target.rel));
-	nulls[13] = key == NULL;
-	if (key != NULL)
-		values[13] = CStringGetTextDatum(key);
-	table_close(target.rel, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	call->sql[DP_CALL_DOC_COLUMN] = column_name;
+	call->has_rows = target->row != NIL;
+	call->sql[DP_CALL_KEY_COLUMN] = key;
 }
 
 /*
@@ -324,16 +361,18 @@ dp_collection_query(PG_FUNCTION_ARGS)
  * several: INVALID_PARAMETER_VALUE.
  */
 static void
-check_update(FunctionCallInfo fcinfo, const DpValue *filter)
+check_update(const DpCall *call)
 {
-	DpValue update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
+	DpValue filter = dp_value_of_document(call->filter);
+	DpValue update = dp_value_of_varlena(call->update);
 	DpValue array_filters;
 	DpUpdate *compiled;
 
-	if (!PG_ARGISNULL(6))
-		array_filters = dp_value_of_varlena(DP_GETARG_VARLENA(6));
-	compiled = dp_update_compile(&update, filter, PG_ARGISNULL(6) ? NULL : &array_filters);
-	if (compiled->replacement != NULL && !PG_ARGISNULL(7) && PG_GETARG_BOOL(7))
+	if (call->array_filters != NULL)
+		array_filters = dp_value_of_varlena(call->array_filters);
+	compiled =
+		dp_update_compile(&update, &filter, call->array_filters == NULL ? NULL : &array_filters);
+	if (compiled->replacement != NULL && call->multi)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot replace several documents by a whole document"),
 						errhint("With multi, use update operators such as $set, or a pipeline.")));
@@ -787,37 +826,65 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 static char *
 operands(Conditions *c, const DpValue *values, int n, bool array)
 {
-	int first = c->noperands + 1;
 	StringInfoData sql;
+	int first;
+	int room = n > 0;
 
 	initStringInfo(&sql);
-	for (int i = 0; i < n; i++)
-		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
-						 add_operand(c, dp_value_to_varlena(&values[i])));
-	if (!array)
-		return sql.data;
-	return c->literal ? psprintf("ARRAY[%s]", sql.data)
-					  : psprintf("($2)[%d:%d]", first, c->noperands);
+	if (c->call == NULL)
+	{
+		for (int i = 0; i < n; i++)
+			appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", dp_sql_value(&values[i]));
+		if (!array)
+			return sql.data;
+		return n > 0 ? psprintf("ARRAY[%s]", sql.data)
+					 : psprintf("'{}'::%s.bson_value[]", c->schema);
+	}
+	/* not another statement for each number of values */
+	while (room < n)
+		room *= 2;
+	first = c->call->noperands + 1;
+	for (int i = 0; i < room; i++)
+	{
+		const DpValue *value = &values[Min(i, n - 1)];
+
+		add_operand(c, dp_value_to_varlena(value), value->data);
+	}
+	return array ? psprintf("($2)[%d:%d]", first, c->call->noperands) : psprintf("($2)[%d]", first);
 }
 
-/* SQL for a value. */
+/* SQL for a value. origin: where the filter has it; NULL if it was computed from the filter. */
 static char *
-add_operand(Conditions *c, struct varlena *value)
+add_operand(Conditions *c, struct varlena *value, const uint8 *origin)
 {
-	if (c->literal)
+	DpCall *call = c->call;
+
+	if (call == NULL)
 	{
 		DpValue v = dp_value_of_varlena(value);
 
 		return dp_sql_value(&v);
 	}
-	if (c->noperands == c->maxoperands)
+	if (call->noperands == c->maxoperands)
 	{
+		bool first = c->maxoperands == 0;
+
 		c->maxoperands = Max(8, c->maxoperands * 2);
-		c->operands = c->operands == NULL ? palloc(c->maxoperands * sizeof(Datum))
-										  : repalloc(c->operands, c->maxoperands * sizeof(Datum));
+		if (first)
+		{
+			call->operands = palloc(c->maxoperands * sizeof(Datum));
+			call->origins = palloc(c->maxoperands * sizeof(uint8 *));
+		}
+		else
+		{
+			call->operands = repalloc(call->operands, c->maxoperands * sizeof(Datum));
+			call->origins = repalloc(call->origins, c->maxoperands * sizeof(uint8 *));
+		}
 	}
-	c->operands[c->noperands++] = PointerGetDatum(value);
-	return psprintf("($2)[%d]", c->noperands);
+	call->operands[call->noperands] = PointerGetDatum(value);
+	call->origins[call->noperands] = origin;
+	call->once |= origin == NULL;
+	return psprintf("($2)[%d]", ++call->noperands);
 }
 
 /* A document among the operands. */
@@ -826,9 +893,9 @@ filter_operand(Conditions *c, struct varlena *filter)
 {
 	DpValue value = dp_value_of_document(filter);
 
-	if (c->literal)
+	if (c->call == NULL)
 		return dp_sql_document(&value);
-	return psprintf("(%s::%s.bson)", add_operand(c, dp_value_to_varlena(&value)), c->schema);
+	return psprintf("(%s::%s.bson)", add_operand(c, dp_value_to_varlena(&value), NULL), c->schema);
 }
 
 /*
@@ -876,7 +943,7 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 	array = dp_builder_view(&b, DP_TYPE_ARRAY);
 	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s)",
 					 column(c->target, c->target->doc), c->schema, in_document,
-					 field->search(field, add_operand(c, dp_value_to_varlena(&array))));
+					 field->search(field, add_operand(c, dp_value_to_varlena(&array), NULL)));
 	return true;
 }
 
@@ -973,7 +1040,7 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 		if (split || !dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
 			return psprintf("%s.bson_sort_key(%s, %s)", c->schema,
 							split ? doc : psprintf("t.%s", column(target, target->doc)),
-							c->literal ? dp_sql_document(spec) : "$3");
+							c->call == NULL ? dp_sql_document(spec) : "$3");
 
 		appendStringInfoString(&sql, between);
 		if (on_key)
@@ -1065,7 +1132,6 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDo
 	if (target.rel->trigdesc != NULL && dp_split_hook != NULL)
 		target.split = dp_split_hook(target.rel, target.doc);
 	c.target = &target;
-	c.literal = true;
 	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	initStringInfo(&c.sql);
 	source->from =

@@ -13,6 +13,56 @@
 
 #include "bson/path.h"
 
+/* Parts of a statement in the order of _collection_query()'s columns; the gaps are no SQL. */
+typedef enum DpCallPart
+{
+	DP_CALL_SOURCE,
+	DP_CALL_DOC,
+	DP_CALL_CONDITIONS,
+	DP_CALL_ORDERING = 4,
+	DP_CALL_LOCATE,
+	DP_CALL_LOCATED,
+	DP_CALL_INSERTION = 8,
+	DP_CALL_ID,
+	DP_CALL_DOC_COLUMN,
+	DP_CALL_CHANGE,
+	DP_CALL_KEY_COLUMN = 13,
+	DP_CALL_PARTS
+} DpCallPart;
+
+/* What a call makes of its arguments: parts of a statement, and its second parameter */
+typedef struct DpCall
+{
+	/* arguments; NULL without one */
+	Oid relid;
+	struct varlena *filter;
+	struct varlena *sort;
+	struct varlena *projection;
+	text *field;
+	struct varlena *update;
+	struct varlena *array_filters;
+	bool multi;
+
+	/* results */
+	const char *sql[DP_CALL_PARTS]; /* valid until the next call */
+	bool locks;
+	bool has_rows; /* columns identify a row */
+	bool holds;
+	bool once; /* they are for these values only */
+	Datum *operands;
+	const uint8 **origins; /* where in the filter each is a value, if not once */
+	int noperands;
+} DpCall;
+
+/* Begins with the relation and the filter, which is that argument; raises NULL_VALUE_NOT_ALLOWED */
+extern void dp_call_begin(DpCall *call, FunctionCallInfo fcinfo, int filter);
+
+/* Computes the results; see _collection_query() in collection_calls.c. */
+extern void dp_call_prepare(DpCall *call);
+
+/* The operands as a bson_value[]. */
+extern Datum dp_call_operands(const DpCall *call);
+
 /*
  * Facts about a table's documents: expressions with btree indexes, and checks.  Everything is in
  * the memory context in which it was made.

@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(313);
+SELECT plan(518);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -396,6 +396,44 @@ INSERT INTO kept (doc) VALUES ('{_id: 70, k: "v7"}');
 SELECT is(kept_find('v7'), 70, 'and another one of that name');
 SELECT is((SELECT sum(collection_count('kept_before', bson_build('f' || i, 1)) + (SELECT count(*) FROM collection_find('kept_before', bson_build('f' || i, bson_build('$ne', 1)), take => i))) FROM generate_series(1, 100) i), 5050::numeric, 'more statements than plans are kept');
 SELECT is(kept_find('v7'), 70, 'and again');
+-- What calls have in common is kept without values; each pair has one shape or two, and any change of the catalog counts.
+SELECT made FROM collection_create('formed') AS made \g /dev/null
+INSERT INTO formed (doc) VALUES ('{_id: 1, a: 1, b: [1, 2]}'), ('{_id: 2, a: "x", b: []}'), ('{_id: 3, a: null, l: 1}'), ('{_id: 4, a: {c: 1}}'), ('{_id: 5, a: 5.5, z: 9}'), ('{_id: "6", a: true}');
+CREATE FUNCTION pg_temp.formed(filter bson, sort bson DEFAULT '{_id: 1}') RETURNS text LANGUAGE sql AS $$SELECT string_agg(d ->> '_id', ' ') FROM collection_find('formed', filter, sort => sort) d$$;
+CREATE FUNCTION pg_temp.formed_all(about text) RETURNS SETOF text LANGUAGE sql AS $$
+  SELECT is(pg_temp.formed(f), (SELECT string_agg(doc ->> '_id', ' ' ORDER BY bson_sort_key(doc, '{_id: 1}')) FROM formed WHERE doc @@ f), format('%s: %s', about, f)) FROM unnest(ARRAY['{a: 1}', '{a: "x"}', '{a: true}', '{a: null}', '{a: {c: 1}}', '{a: [1]}', '{a: /x/}', '{a: 5.5}',
+    '{a: {$gt: 1}}', '{a: {$gt: 5}}', '{a: {$gt: 0, $lt: 2}}', '{a: {$gt: 0}, z: {$lt: 10}}', '{a: {$gt: 1, $lt: 6}}', '{a: {$ne: 1}}', '{a: {$ne: "x"}}', '{a: {$in: [1, "x"]}}', '{a: {$in: [5.5, 1, "x"]}}', '{a: {$in: [true]}}', '{a: {$in: []}}', '{_id: {$in: [1, 2, 3]}, a: 1}', '{_id: {$in: [4, 5]}, a: 5.5}',
+    '{_id: 1}', '{_id: "6"}', '{_id: 1, a: 1}', '{_id: 1, a: 2}', '{_id: {$gt: 1}}', '{_id: {$gt: 3, $lte: 5}}', '{$and: [{_id: 1}, {a: 1}]}', '{$and: [{_id: 2}, {a: "x"}]}', '{b: 2}', '{b: 3}', '{b: {$size: 0}}', '{b: {$size: 2}}']::bson[]) WITH ORDINALITY AS u (f, n), generate_series(1, 2) AS again ORDER BY again, n$$;
+SELECT pg_temp.formed_all('no index');
+SELECT collection_create_index('formed', '{a: 1}') \g /dev/null
+SELECT pg_temp.formed_all('an index');
+ALTER TABLE formed ADD CHECK (bson_typeof(doc, 'a') <> 'array');
+SELECT pg_temp.formed_all('a check');
+SELECT is(pg_temp.formed('{_id: {$gt: 1}}', '{_id: -1}'), '5 4 3 2', 'another order');
+SELECT is(pg_temp.formed(bson_build('x', repeat('x', 3000))) IS NULL AND pg_temp.formed(bson_build('$comment', repeat('x', 3000), 'a', 1)) = '1', true, 'values are of any length');
+ALTER TABLE formed RENAME COLUMN doc TO "d o";
+SELECT is(pg_temp.formed('{a: 1}'), '1', 'a column of another name');
+ALTER TABLE formed RENAME COLUMN "d o" TO doc;
+CREATE SCHEMA formed_schema;
+ALTER TABLE formed SET SCHEMA formed_schema;
+SET LOCAL search_path = formed_schema, public;
+SELECT is(pg_temp.formed('{a: 1}'), '1', 'another schema');
+ALTER SCHEMA formed_schema RENAME TO "formed s";
+SET LOCAL search_path = "formed s", public;
+SELECT is(pg_temp.formed('{a: 1}'), '1', 'a schema of another name');
+SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('formed', '{_id: 1}', '{$set: {z: 1}}')), '1 1', 'an update');
+SELECT throws_ok($$SELECT collection_update('formed', '{_id: 99}', '{$sat: {z: 1}}')$$, '0A000', NULL, 'another one of the same filter is checked');
+SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('formed', '{_id: 5}', '{$set: {z: 9}}')), '1 0', 'that changes nothing');
+SELECT is(collection_delete('formed', '{_id: 5}'), 1::bigint, 'deleted');
+SELECT is(pg_temp.formed('{_id: 5}'), NULL, 'and gone');
+SELECT outlier_enable('formed', 'b', 1) \g /dev/null
+SELECT collection_insert('formed', '{_id: 7, a: 1, b: [1, 2, 3]}') \g /dev/null
+SELECT is(pg_temp.formed('{b: 3}'), '7', 'a pattern that splits documents');
+SELECT is((SELECT d::text FROM collection_find('formed', '{_id: 7}') d), '{"_id": 7, "a": 1, "b": [1, 2, 3]}', 'which are shown whole');
+SELECT pattern_disable('formed', 'b') \g /dev/null
+SELECT is(pg_temp.formed('{b: 3}'), '7', 'and when it is gone');
+SET LOCAL search_path = public;
+
 GRANT SELECT ON kept TO calls_reader;
 ALTER TABLE kept ENABLE ROW LEVEL SECURITY;
 SET LOCAL ROLE calls_reader;
@@ -410,13 +448,6 @@ REVOKE SELECT ON kept FROM calls_reader;
 SET LOCAL ROLE calls_reader;
 SELECT throws_ok($$SELECT kept_find('v7')$$, '42501', NULL, 'a right that is gone');
 RESET ROLE;
-
--- The function beneath takes any statement from users
-CREATE FUNCTION pg_temp.reads(statement text) RETURNS SETOF bson LANGUAGE sql AS $$SELECT docpatterns._collection_read($1, NULL, NULL::bson_value[], NULL, NULL, NULL, NULL)$$;
-SELECT throws_ok(format('SELECT pg_temp.reads(%L)', statement), '22023', 'statement must be a SELECT', coalesce(statement, 'no statement'))
-  FROM unnest(ARRAY[NULL, '', 'SELECT; SELECT', 'COMMIT']) statement;
-SELECT throws_ok($$SELECT pg_temp.reads('SELECT 8::bigint')$$, '42804', 'statement must return one column of type bson', 'a number');
-SELECT throws_ok($$SELECT pg_temp.reads('DELETE FROM kept RETURNING doc')$$, '0A000', NULL, 'a statement that writes');
 
 SELECT * FROM finish();
 ROLLBACK;

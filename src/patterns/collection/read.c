@@ -1,7 +1,7 @@
 /*
  * read.c
- *		Runs the statements of calls that read collections.  Programs make the same calls again and
- *		again, so the session keeps the last statements.
+ *		The calls that read collections.  Programs make the same calls again and again, so the
+ *		session keeps the last statements.
  *
  * A statement keeps one plan for all values only while that plan is a look-up of a few rows by an
  * index: it is good for other values too, and when the table grows.  Other statements are planned
@@ -11,16 +11,21 @@
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/snapmgr.h"
 
-#include "dp.h"
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "mql/collection_calls.h"
 
 #define PLANS 64
-#define PARAMETERS 6
+#define PARAMETERS 7
 #define LOOKUP_COST 100.0 /* of the planner: 25 pages in random order */
 
 /* A statement that is kept.  Types have other OIDs if the extension was created again. */
@@ -32,103 +37,201 @@ typedef struct ReadPlan
 	SPIPlanPtr any;  /* planned once, for any values */
 	SPIPlanPtr each; /* planned for the values of each call */
 	uint64 used;     /* when: the one that was not used for longest is replaced */
-	int running;
+	int planning;
 } ReadPlan;
+
+/* Receives a number */
+typedef struct NumberReceiver
+{
+	DestReceiver methods;
+	int64 number;
+} NumberReceiver;
 
 static ReadPlan plans[PLANS];
 static uint64 uses = 0;
 
-static ReadPlan *plan_find(const char *sql, uint32 hash, Oid type);
+static void
+run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiver *dest);
+static ReadPlan *plan_find(const char *sql, const Oid *types);
 static ReadPlan *plan_room(void);
-static bool plan_is_lookup(SPIPlanPtr plan);
-static void plan_run(SPIPlanPtr plan, FunctionCallInfo fcinfo, const Oid *types);
-static void not_select(void) pg_attribute_noreturn();
+static SPIPlanPtr plan_make(const char *sql, const Oid *types, int options);
+static CachedPlan *plan_choose(ReadPlan *kept, const Oid *types, ParamListInfo params);
+static CachedPlan *plan_get(SPIPlanPtr plan, ParamListInfo params);
+static bool is_lookup(Plan *top);
+static DestReceiver *row_receiver(FunctionCallInfo fcinfo);
+static void number_startup(DestReceiver *self, int operation, TupleDesc desc);
+static bool number_receive(TupleTableSlot *slot, DestReceiver *self);
+static void number_end(DestReceiver *self);
 
 /*
- * _collection_read(statement text, filter bson, operands bson_value[], sort bson, projection bson,
- * skip bigint, take bigint) -> setof bson
- *
- * The statement's parameters are the other arguments.  Users can call this with any statement.
+ * collection_find(rel regclass, filter bson, projection bson, sort bson, skip bigint, take bigint)
+ * -> setof bson
  */
-DP_FUNCTION(dp_collection_read);
+DP_FUNCTION(dp_collection_find);
 Datum
-dp_collection_read(PG_FUNCTION_ARGS)
+dp_collection_find(PG_FUNCTION_ARGS)
 {
-	char *sql = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
-	uint32 hash = hash_bytes((const unsigned char *) sql, strlen(sql));
-	Oid bson = get_fn_expr_argtype(fcinfo->flinfo, 1);
-	Oid types[PARAMETERS] = { bson,   get_fn_expr_argtype(fcinfo->flinfo, 2), bson, bson, INT8OID,
-							  INT8OID };
-	ReadPlan *p;
+	int64 skip = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT64(4);
+	int64 take = PG_ARGISNULL(5) ? 0 : PG_GETARG_INT64(5);
+	DpCall call;
+	DpBuilder b;
+	StringInfoData sql;
 
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	SPI_connect();
-	p = plan_find(sql, hash, bson);
-	if (p == NULL)
-		p = plan_room();
-	if (p == NULL)
-		plan_run(SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_CUSTOM_PLAN), fcinfo, types);
+	if (skip < 0 || take < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("skip and take cannot be negative")));
+	dp_call_begin(&call, fcinfo, 1);
+	call.sort = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
+	if (PG_ARGISNULL(2))
+	{
+		dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
+		dp_builder_begin_document(&b);
+		dp_builder_end(&b);
+		call.projection = dp_builder_finish_bson(&b);
+	}
+	else
+		call.projection = DP_GETARG_VARLENA(2);
+	dp_call_prepare(&call);
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	if (PG_ARGISNULL(2))
+		appendStringInfoString(&sql, call.sql[DP_CALL_DOC]);
 	else
 	{
-		if (p->sql == NULL)
-		{
-			SPIPlanPtr any = SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_GENERIC_PLAN);
-
-			p->sql = MemoryContextStrdup(TopMemoryContext, sql);
-			p->hash = hash;
-			p->type = bson;
-			p->any = any;
-			p->each = NULL;
-			SPI_keepplan(any);
-		}
-		p->used = ++uses;
-		p->running++;
-		PG_TRY();
-		{
-			SPIPlanPtr plan = p->any;
-
-			if (!plan_is_lookup(plan))
-			{
-				if (p->each == NULL)
-				{
-					p->each = SPI_prepare_cursor(sql, PARAMETERS, types, CURSOR_OPT_CUSTOM_PLAN);
-					SPI_keepplan(p->each);
-				}
-				plan = p->each;
-			}
-			plan_run(plan, fcinfo, types);
-		}
-		PG_FINALLY();
-		{
-			p->running--;
-		}
-		PG_END_TRY();
+		dp_sql_own_schema(&sql);
+		appendStringInfo(&sql, "bson_project(%s, $4, $1)", call.sql[DP_CALL_DOC]);
 	}
-	SPI_finish();
+	appendStringInfo(&sql, " FROM %s WHERE %s", call.sql[DP_CALL_SOURCE],
+					 call.sql[DP_CALL_CONDITIONS]);
+	if (call.sql[DP_CALL_ORDERING] != NULL)
+		appendStringInfo(&sql, " ORDER BY %s", call.sql[DP_CALL_ORDERING]);
+	if (skip > 0)
+		appendStringInfoString(&sql, " OFFSET $5");
+	if (!PG_ARGISNULL(5))
+		appendStringInfoString(&sql, " LIMIT $6");
+	run_call(&call, sql.data, skip, take, row_receiver(fcinfo));
 	return (Datum) 0;
 }
 
-/* The plan of a statement, or NULL. */
-static ReadPlan *
-plan_find(const char *sql, uint32 hash, Oid type)
+/* collection_count(rel regclass, filter bson) -> bigint */
+DP_FUNCTION(dp_collection_count);
+Datum
+dp_collection_count(PG_FUNCTION_ARGS)
 {
-	for (int i = 0; i < PLANS; i++)
-		if (plans[i].sql != NULL && plans[i].hash == hash && plans[i].type == type &&
-			strcmp(plans[i].sql, sql) == 0)
-			return &plans[i];
-	return NULL;
+	NumberReceiver receiver = { { number_receive, number_startup, number_end, number_end } };
+	DpCall call;
+
+	dp_call_begin(&call, fcinfo, 1);
+	dp_call_prepare(&call);
+	run_call(&call,
+			 psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s", call.sql[DP_CALL_SOURCE],
+					  call.sql[DP_CALL_CONDITIONS]),
+			 0, 0, &receiver.methods);
+	PG_RETURN_INT64(receiver.number);
 }
 
-/* Room for a plan; NULL if all plans are running. */
+/* collection_distinct(rel regclass, field text, filter bson) -> setof bson_value */
+DP_FUNCTION(dp_collection_distinct);
+Datum
+dp_collection_distinct(PG_FUNCTION_ARGS)
+{
+	DpCall call;
+	StringInfoData sql;
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("field cannot be null")));
+	dp_call_begin(&call, fcinfo, 2);
+	call.field = PG_GETARG_TEXT_PP(1);
+	dp_call_prepare(&call);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT DISTINCT v FROM %s, ", call.sql[DP_CALL_SOURCE]);
+	dp_sql_own_schema(&sql);
+	appendStringInfo(&sql, "bson_values(%s, $7) AS v WHERE %s ORDER BY v", call.sql[DP_CALL_DOC],
+					 call.sql[DP_CALL_CONDITIONS]);
+	run_call(&call, sql.data, 0, 0, row_receiver(fcinfo));
+	return (Datum) 0;
+}
+
+/* ---------------------------------------------------------------- statements */
+
+/*
+ * Runs the statement of a call.  The executor is called directly: users do not know the statement,
+ * and SPI would show it with errors.
+ */
+static void
+run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiver *dest)
+{
+	Oid bson = dp_types()->bson;
+	const Oid types[PARAMETERS] = {
+		bson, dp_types()->bson_value_array, bson, bson, INT8OID, INT8OID, TEXTOID
+	};
+	const Datum values[PARAMETERS] = {
+		PointerGetDatum(call->filter),     dp_call_operands(call), PointerGetDatum(call->sort),
+		PointerGetDatum(call->projection), Int64GetDatum(skip),    Int64GetDatum(take),
+		PointerGetDatum(call->field)
+	};
+	ParamListInfo params = makeParamList(PARAMETERS);
+	CachedPlan *plan;
+	QueryDesc *query;
+
+	for (int i = 0; i < PARAMETERS; i++)
+	{
+		params->params[i].value = values[i];
+		params->params[i].isnull = values[i] == (Datum) 0 && types[i] != INT8OID;
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].ptype = types[i];
+	}
+	plan = plan_choose(plan_find(sql, types), types, params);
+	query = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list), sql, GetActiveSnapshot(),
+							InvalidSnapshot, dest, params, NULL, 0);
+	ExecutorStart(query, 0);
+	dp_executor_run(query, ForwardScanDirection, 0);
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	ReleaseCachedPlan(plan, CurrentResourceOwner);
+}
+
+/* The plan of a statement. */
+static ReadPlan *
+plan_find(const char *sql, const Oid *types)
+{
+	uint32 hash = hash_bytes((const unsigned char *) sql, strlen(sql));
+	ReadPlan *room = &plans[0];
+	SPIPlanPtr any;
+
+	for (int i = 0; i < PLANS; i++)
+		if (plans[i].sql != NULL && plans[i].hash == hash && plans[i].type == types[0] &&
+			strcmp(plans[i].sql, sql) == 0)
+		{
+			plans[i].used = ++uses;
+			return &plans[i];
+		}
+	any = plan_make(sql, types, CURSOR_OPT_GENERIC_PLAN);
+	room = plan_room();
+	room->any = any;
+	room->each = NULL;
+	room->sql = MemoryContextStrdup(TopMemoryContext, sql);
+	room->hash = hash;
+	room->type = types[0];
+	room->used = ++uses;
+	return room;
+}
+
+/* Room for a plan.  A statement that is running keeps its plan. */
 static ReadPlan *
 plan_room(void)
 {
 	ReadPlan *room = NULL;
 
 	for (int i = 0; i < PLANS; i++)
-		if (plans[i].running == 0 && (room == NULL || plans[i].used < room->used))
+		if (plans[i].planning == 0 && (room == NULL || plans[i].used < room->used))
 			room = &plans[i];
-	if (room != NULL && room->sql != NULL)
+	if (room == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX), errmsg("too many calls inside calls")));
+	if (room->sql != NULL)
 	{
 		pfree(room->sql);
 		room->sql = NULL;
@@ -139,55 +242,96 @@ plan_room(void)
 	return room;
 }
 
-/* True if the plan for any values is a look-up; makes it if necessary. */
-static bool
-plan_is_lookup(SPIPlanPtr plan)
+static SPIPlanPtr
+plan_make(const char *sql, const Oid *types, int options)
 {
-	CachedPlan *made = SPI_plan_get_cached_plan(plan);
-	Plan *top;
-	Plan *scan;
-	bool lookup;
+	SPIPlanPtr plan;
 
-	if (made == NULL)
-		not_select(); /* no statement, or several */
-	top = linitial_node(PlannedStmt, made->stmt_list)->planTree;
-	scan = top;
-	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort)))
-		scan = outerPlan(scan);
-	lookup = scan != NULL && top->total_cost < LOOKUP_COST &&
-			 (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
-	ReleaseCachedPlan(made, CurrentResourceOwner);
-	return lookup;
+	SPI_connect();
+	plan = SPI_prepare_cursor(sql, PARAMETERS, (Oid *) types, options);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare_cursor: %s", SPI_result_code_string(SPI_result));
+	SPI_keepplan(plan);
+	SPI_finish();
+	return plan;
 }
 
-/* Puts the rows into the function's result. */
-static void
-plan_run(SPIPlanPtr plan, FunctionCallInfo fcinfo, const Oid *types)
+/* The plan for any values if it is a look-up, else that for these. */
+static CachedPlan *
+plan_choose(ReadPlan *kept, const Oid *types, ParamListInfo params)
+{
+	CachedPlan *plan;
+
+	/* planning can run functions that make other calls */
+	kept->planning++;
+	PG_TRY();
+	{
+		plan = plan_get(kept->any, NULL);
+		if (!is_lookup(linitial_node(PlannedStmt, plan->stmt_list)->planTree))
+		{
+			ReleaseCachedPlan(plan, CurrentResourceOwner);
+			if (kept->each == NULL)
+				kept->each =
+					plan_make(kept->sql, types, CURSOR_OPT_CUSTOM_PLAN | CURSOR_OPT_PARALLEL_OK);
+			plan = plan_get(kept->each, params);
+		}
+	}
+	PG_FINALLY();
+	{
+		kept->planning--;
+	}
+	PG_END_TRY();
+	return plan;
+}
+
+static CachedPlan *
+plan_get(SPIPlanPtr plan, ParamListInfo params)
+{
+	return GetCachedPlan(linitial(SPI_plan_get_plan_sources(plan)), params, CurrentResourceOwner,
+						 NULL);
+}
+
+static bool
+is_lookup(Plan *top)
+{
+	Plan *scan = top;
+
+	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort) || IsA(scan, Agg)))
+		scan = outerPlan(scan);
+	return scan != NULL && top->total_cost < LOOKUP_COST &&
+		   (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
+}
+
+/* ---------------------------------------------------------------- results */
+
+/* Puts rows into the function's result. */
+static DestReceiver *
+row_receiver(FunctionCallInfo fcinfo)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	ParamListInfo params = makeParamList(PARAMETERS);
-	SPIExecuteOptions options = { 0 };
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
 
-	for (int i = 0; i < PARAMETERS; i++)
-	{
-		params->params[i].value = fcinfo->args[i + 1].value;
-		params->params[i].isnull = fcinfo->args[i + 1].isnull;
-		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].ptype = types[i];
-	}
-	options.params = params;
-	options.read_only = true;
-	options.dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(options.dest, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, result->setDesc,
-									"statement must return one column of type bson");
-	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
-		not_select();
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	SetTuplestoreDestReceiverParams(dest, result->setResult,
+									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
+	return dest;
 }
 
 static void
-not_select(void)
+number_startup(DestReceiver *self, int operation, TupleDesc desc)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("statement must be a SELECT")));
+}
+
+static bool
+number_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	bool isnull;
+
+	((NumberReceiver *) self)->number = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+	return true;
+}
+
+static void
+number_end(DestReceiver *self)
+{
 }
