@@ -31,6 +31,10 @@ typedef struct FieldPath
 #define SLOT_ROOT (-1)
 #define SLOT_NOW (-2)
 #define SLOT_REMOVE (-3)
+#define SLOT_CURRENT (-4)
+#define SLOT_LET (-5) /* the node's value is the name */
+
+static const DpValue *expr_let;
 
 static const DpOperator *const families[] = {
 	dp_operators_logic,      dp_operators_arith,    dp_operators_math, dp_operators_string,
@@ -52,6 +56,7 @@ static DpNode *compile_list(DpCompiler *c, const DpOperator *op, const DpValue *
 static DpNode *compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec);
 static FieldPath *parse_field_path(DpCompiler *c, const char *s, uint32 len);
 static bool literal_eval(const DpNode *node, DpExprState *state, DpValue *result);
+static void let_find(const DpNode *node, DpValue *result);
 static bool path_eval(const DpNode *node, DpExprState *state, DpValue *result);
 static bool array_eval(const DpNode *node, DpExprState *state, DpValue *result);
 static bool object_eval(const DpNode *node, DpExprState *state, DpValue *result);
@@ -76,6 +81,12 @@ dp_expr_compile(const DpValue *spec, int flags, const char *where)
 	e->nvariables = c.nvariables;
 	e->many_paths = c.npaths > DP_NAMES_FEW;
 	return e;
+}
+
+void
+dp_expr_set_let(const DpValue *let)
+{
+	expr_let = let;
 }
 
 void
@@ -379,6 +390,8 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 {
 	const char *dot = memchr(s, '.', len);
 	uint32 namelen = dot ? dot - s : len;
+	bool own = s[0] >= 'A' && s[0] <= 'Z'; /* MongoDB's names */
+	DpValue decision;
 	DpNode *node;
 	int slot;
 
@@ -387,8 +400,20 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 		dp_compile_error(c, "the name of a variable is empty");
 	if (scope_find(c, s, namelen, &slot))
 		;
-	else if (IS("ROOT") || IS("CURRENT"))
+	else if (IS("ROOT"))
 		slot = SLOT_ROOT;
+	else if (IS("CURRENT"))
+		slot = c->flags & DP_EXPR_REDACT ? SLOT_CURRENT : SLOT_ROOT;
+	else if ((c->flags & DP_EXPR_REDACT) && (IS("DESCEND") || IS("PRUNE") || IS("KEEP")))
+	{
+		/* strings, as MongoDB has them */
+		(void) dp_result_string(&decision,
+								IS("KEEP")    ? "keep"
+								: IS("PRUNE") ? "prune"
+											  : "descend",
+								namelen);
+		return dp_node_literal(c, &decision);
+	}
 	else if (IS("REMOVE"))
 		slot = SLOT_REMOVE;
 	else if (IS("NOW"))
@@ -398,7 +423,9 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 				c, "$$NOW is not allowed here, because the result must not depend on the time");
 		slot = SLOT_NOW;
 	}
-	else if (s[0] >= 'A' && s[0] <= 'Z')
+	else if (!own && (c->flags & DP_EXPR_LET))
+		slot = SLOT_LET;
+	else if (own)
 		dp_compile_unsupported(c, "variable \"$$%.*s\" is not supported", (int) Min(namelen, 200),
 							   s);
 	else
@@ -407,6 +434,8 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 
 	node = dp_node_make(c, path_eval, NULL, 0);
 	node->slot = slot;
+	node->value.data = (const uint8 *) s;
+	node->value.len = namelen;
 	node->extra = parse_field_path(c, dot ? dot + 1 : NULL, dot ? len - namelen - 1 : 0);
 	return node;
 }
@@ -418,7 +447,7 @@ node_path(DpCompiler *c, const char *path, uint32 len)
 	DpNode *node = dp_node_make(c, path_eval, NULL, 0);
 
 	if (!scope_find(c, "CURRENT", strlen("CURRENT"), &node->slot))
-		node->slot = SLOT_ROOT;
+		node->slot = c->flags & DP_EXPR_REDACT ? SLOT_CURRENT : SLOT_ROOT;
 	if (len == 0)
 		dp_compile_error(c, "a field path is empty");
 	node->extra = parse_field_path(c, path, len);
@@ -467,16 +496,36 @@ parse_field_path(DpCompiler *c, const char *s, uint32 len)
 	return path;
 }
 
-void
-dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
+/* Whether a name can be that of a variable of a user. */
+static bool
+variable_name_is_valid(const char *name, uint32 namelen)
 {
-	bool found;
 	bool ok = namelen > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0);
 
 	for (uint32 i = 1; i < namelen && ok; i++)
 		ok = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
 			 (name[i] >= '0' && name[i] <= '9') || name[i] == '_' || (name[i] & 0x80) != 0;
-	if (!ok && !(namelen == 7 && memcmp(name, "CURRENT", 7) == 0))
+	return ok;
+}
+
+void
+dp_expr_check_variable(const char *name, uint32 namelen, const char *where)
+{
+	DpWhere at = { .name = where, .namelen = strlen(where) };
+	DpCompiler c = { .where = &at };
+
+	if (!variable_name_is_valid(name, namelen))
+		dp_compile_error(&c, "\"%.*s\" cannot be the name of a variable", (int) Min(namelen, 200),
+						 name);
+}
+
+void
+dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
+{
+	bool found;
+
+	if (!variable_name_is_valid(name, namelen) &&
+		!(namelen == 7 && memcmp(name, "CURRENT", 7) == 0))
 		dp_compile_error(c, "\"%.*s\" cannot be the name of a variable", (int) Min(namelen, 200),
 						 name);
 	scope->parent = c->scope;
@@ -811,6 +860,20 @@ path_through_array(DpBuilder *b, const FieldPath *path, int step, const DpValue 
 	}
 }
 
+/* The value of a variable from outside; type DP_TYPE_EOD: missing. */
+static void
+let_find(const DpNode *node, DpValue *result)
+{
+	if (expr_let == NULL ||
+		!dp_document_find(expr_let->data, expr_let->len, (const char *) node->value.data,
+						  node->value.len, result))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("variable \"$$%.*s\" is not defined",
+							   (int) Min(node->value.len, 200), (const char *) node->value.data)));
+	if (result->type == DP_TYPE_UNDEFINED)
+		result->type = DP_TYPE_EOD;
+}
+
 /*
  * A variable or the document, and a path from there.  Of an array on the way
  * the path is followed in each element that is a document.
@@ -837,6 +900,10 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		}
 		dp_result_date(result, state->now);
 	}
+	else if (node->slot == SLOT_CURRENT)
+		*result = state->current;
+	else if (node->slot == SLOT_LET)
+		let_find(node, result);
 	else
 		result->type = DP_TYPE_EOD;
 

@@ -24,6 +24,15 @@ typedef struct DpExpr DpExpr;
 /* Refuse what does not always give the same result for a document: $$NOW, $rand */
 #define DP_EXPR_IMMUTABLE 0x01
 
+/* A name that nothing in the expression defines is a variable of dp_expr_set_let(). */
+#define DP_EXPR_LET 0x02
+
+/* Of $redact: $$DESCEND, $$PRUNE and $$KEEP, and paths begin at state->current, not at the root. */
+#define DP_EXPR_REDACT 0x04
+
+/* Of a projection: a $project stage, which has no $slice: n, $elemMatch and positional operator. */
+#define DP_EXPR_STAGE 0x08
+
 /*
  * The state of an evaluation.  One state serves any number of expressions, one after the other;
  * nothing has to be freed.
@@ -31,6 +40,7 @@ typedef struct DpExpr DpExpr;
 typedef struct DpExprState
 {
 	DpValue root;       /* $$ROOT: usually a document */
+	DpValue current;    /* $$CURRENT in $redact */
 	DpValue *variables; /* slots of $let, $map and so on; type DP_TYPE_EOD: missing */
 	int nvariables;
 	int64 now; /* $$NOW, in milliseconds since 1970 */
@@ -48,6 +58,17 @@ typedef struct DpExprState
  * that are wrong; the detail names the operator's path.
  */
 extern DpExpr *dp_expr_compile(const DpValue *spec, int flags, const char *where);
+
+/*
+ * The variables of expressions that were compiled with DP_EXPR_LET, until the next call: a document
+ * that is not copied, or NULL.  An undefined value of BSON is a variable whose value is missing.  A
+ * name that is not there is an error when it is evaluated.  Set it before each evaluation:
+ * expressions do not call SQL, so that no other one can come between.
+ */
+extern void dp_expr_set_let(const DpValue *let);
+
+/* Raises INVALID_PARAMETER_VALUE if a user's variable cannot have this name. */
+extern void dp_expr_check_variable(const char *name, uint32 namelen, const char *where);
 
 /* Sets the document that field paths begin at.  Used again for the next one. */
 extern void dp_expr_state_init(DpExprState *state, const DpValue *root);

@@ -38,7 +38,10 @@ typedef enum DpFilterFlags
 	DP_FILTER_MODE = 3,
 
 	/* Refuse what depends on the clock: $$NOW and the like. */
-	DP_FILTER_IMMUTABLE = 4
+	DP_FILTER_IMMUTABLE = 4,
+
+	/* Expressions may have variables from outside: DP_EXPR_LET. */
+	DP_FILTER_LET = 8
 } DpFilterFlags;
 
 /*

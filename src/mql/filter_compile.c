@@ -403,7 +403,9 @@ parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpL
 		dp_bad_spec(location, "\"%s\" can only speak of the whole document", field->name);
 	node = dp_filter_add_node(&one, op, NULL);
 	node->u.expr.compiled =
-		dp_expr_compile(&field->value, (c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0,
+		dp_expr_compile(&field->value,
+						((c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0) |
+							((c->flags & DP_FILTER_LET) ? DP_EXPR_LET : 0),
 						dp_location_text(location));
 	node->u.expr.scratch =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns $expr", ALLOCSET_SMALL_SIZES);

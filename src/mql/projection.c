@@ -177,6 +177,7 @@ static void
 compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, const char *path,
 			 bool positional)
 {
+	bool stage = (c->p->flags & DP_EXPR_STAGE) != 0;
 	bool is_id = parent == &c->p->root && field->namelen == 3 && memcmp(field->name, "_id", 3) == 0;
 	DpElement element;
 	DpIter iter;
@@ -203,13 +204,14 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 			projection_error(path, "a document that is empty says nothing");
 		if (element.name[0] == '$' && dp_array_count(value->data, value->len) == 1)
 		{
-			if (strcmp(element.name, "$slice") == 0 && compile_slice(field, &element.value, path))
+			if (!stage && strcmp(element.name, "$slice") == 0 &&
+				compile_slice(field, &element.value, path))
 				return;
 			if (strcmp(element.name, "$meta") == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("$meta is not supported"),
 						 errdetail("At \"%s\" in the specification.", path)));
-			if (strcmp(element.name, "$elemMatch") == 0)
+			if (!stage && strcmp(element.name, "$elemMatch") == 0)
 			{
 				DpElement where = { path, strlen(path), *value };
 				DpLocation location = dp_location_field(NULL, &where);
@@ -270,7 +272,7 @@ compile_field(Compile *c, const DpElement *element, Field *parent, const char *p
 								 : "the name of a field cannot begin with a dollar");
 		if (depth == 200)
 			projection_error(path, "the path has more than 200 parts");
-		positional = strcmp(s + len, ".$") == 0;
+		positional = strcmp(s + len, ".$") == 0 && (c->p->flags & DP_EXPR_STAGE) == 0;
 		field = field_below(parent, s, len, &is_new);
 		chain[depth++] = field;
 		if (s[len] == '\0' || positional)

@@ -61,7 +61,7 @@ dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *arr
 		compile_array_filters(update, array_filters);
 
 	if (spec->type == DP_TYPE_ARRAY)
-		update->pipeline = dp_update_pipeline_compile(spec);
+		update->pipeline = dp_update_pipeline_compile(spec, 0);
 	else if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(&top, "a document or an array of stages", spec);
 	else

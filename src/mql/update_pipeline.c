@@ -52,18 +52,23 @@ struct DpUpdatePipeline
 typedef struct StageOperator
 {
 	const char *name;
-	void (*compile)(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+	void (*compile)(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location);
 } StageOperator;
 
-static void compile_stage(UpdateStage *stage, const DpValue *spec, const DpLocation *top);
-static void compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
-static void compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
-static void compile_project(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
 static void
-compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
+compile_stage(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *top);
 static void
-compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpLocation *location);
-static void add_fields(StageField *node, const DpValue *spec, const DpLocation *location);
+compile_set(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location);
+static void
+compile_unset(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location);
+static void
+compile_project(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location);
+static void compile_replace_with(UpdateStage *stage, const DpValue *spec, int flags,
+								 const DpLocation *location);
+static void compile_replace_root(UpdateStage *stage, const DpValue *spec, int flags,
+								 const DpLocation *location);
+static void
+add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location);
 static StageField *
 add_path(StageField *node, const char *path, uint32 len, const DpLocation *location);
 static void
@@ -84,10 +89,10 @@ static const StageOperator stage_operators[] = { { "$set", compile_set },
 /* ---------------------------------------------------------------- compiling */
 
 /*
- * Compiles an array of stages into the current memory context.
+ * Compiles an array of stages into the current memory context, with flags of dp_expr_compile().
  */
 DpUpdatePipeline *
-dp_update_pipeline_compile(const DpValue *stages)
+dp_update_pipeline_compile(const DpValue *stages, int flags)
 {
 	uint32 n = dp_array_count(stages->data, stages->len);
 	DpUpdatePipeline *pipeline =
@@ -100,7 +105,7 @@ dp_update_pipeline_compile(const DpValue *stages)
 	{
 		DpLocation location = dp_location_index(NULL, pipeline->nstages);
 
-		compile_stage(&pipeline->stages[pipeline->nstages++], &spec, &location);
+		compile_stage(&pipeline->stages[pipeline->nstages++], &spec, flags, &location);
 	}
 	return pipeline;
 }
@@ -110,11 +115,11 @@ dp_update_stage_check(const DpValue *spec, const DpLocation *location)
 {
 	UpdateStage stage = { 0 };
 
-	compile_stage(&stage, spec, location);
+	compile_stage(&stage, spec, DP_EXPR_STAGE, location);
 }
 
 static void
-compile_stage(UpdateStage *stage, const DpValue *spec, const DpLocation *top)
+compile_stage(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *top)
 {
 	const StageOperator *op = NULL;
 	DpLocation location;
@@ -143,17 +148,17 @@ compile_stage(UpdateStage *stage, const DpValue *spec, const DpLocation *top)
 		dp_unknown_operator(&location, "update stage", &nearest);
 	}
 	stage->name = op->name;
-	op->compile(stage, &element.value, &location);
+	op->compile(stage, &element.value, flags, &location);
 }
 
 /* $set and $addFields: a document of expressions. */
 static void
-compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
+compile_set(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location)
 {
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(location, "a document of fields", spec);
 	stage->fields = palloc0(sizeof(StageField));
-	add_fields(stage->fields, spec, location);
+	add_fields(stage->fields, spec, flags, location);
 }
 
 /*
@@ -161,7 +166,7 @@ compile_set(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
  * holds fields further in.
  */
 static void
-add_fields(StageField *node, const DpValue *spec, const DpLocation *location)
+add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
@@ -180,11 +185,11 @@ add_fields(StageField *node, const DpValue *spec, const DpLocation *location)
 			dp_iter_init_value(&fields, &element.value);
 			if (dp_iter_next(&fields, &first) && first.name[0] != '$')
 			{
-				add_fields(field, &element.value, &inner);
+				add_fields(field, &element.value, flags, &inner);
 				continue;
 			}
 		}
-		field->expr = dp_expr_compile(&element.value, 0, dp_location_text(&inner));
+		field->expr = dp_expr_compile(&element.value, flags, dp_location_text(&inner));
 	}
 }
 
@@ -241,7 +246,7 @@ add_path(StageField *node, const char *path, uint32 len, const DpLocation *locat
 
 /* $unset: a path, or an array of paths. */
 static void
-compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
+compile_unset(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location)
 {
 	DpIter iter;
 	DpValue path;
@@ -272,23 +277,23 @@ compile_unset(UpdateStage *stage, const DpValue *spec, const DpLocation *locatio
 
 /* $project: a projection. */
 static void
-compile_project(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
+compile_project(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location)
 {
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(location, "a projection, a document", spec);
-	stage->projection = dp_projection_compile(spec, 0);
+	stage->projection = dp_projection_compile(spec, flags);
 }
 
 /* $replaceWith: an expression. */
 static void
-compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
+compile_replace_with(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location)
 {
-	stage->replacement = dp_expr_compile(spec, 0, dp_location_text(location));
+	stage->replacement = dp_expr_compile(spec, flags, dp_location_text(location));
 }
 
 /* $replaceRoot: a document with one, newRoot. */
 static void
-compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpLocation *location)
+compile_replace_root(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation *location)
 {
 	DpIter iter;
 	DpElement element;
@@ -302,7 +307,7 @@ compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpLocation *
 		dp_iter_next(&iter, &other))
 		dp_bad_spec(location, "$replaceRoot has one field, newRoot");
 	inner = dp_location_field(location, &element);
-	stage->replacement = dp_expr_compile(&element.value, 0, dp_location_text(&inner));
+	stage->replacement = dp_expr_compile(&element.value, flags, dp_location_text(&inner));
 }
 
 /* ---------------------------------------------------------------- applying */

@@ -152,7 +152,7 @@ extern const DpUpdateOperator dp_update_operators[];
 extern const DpUpdateOperator dp_update_array_operators[];
 
 /* update_pipeline.c */
-extern DpUpdatePipeline *dp_update_pipeline_compile(const DpValue *stages);
+extern DpUpdatePipeline *dp_update_pipeline_compile(const DpValue *stages, int flags);
 /* Raises the errors of a stage. */
 extern void dp_update_stage_check(const DpValue *spec, const DpLocation *location);
 extern void
