@@ -13,6 +13,7 @@ import sys
 import time
 import bson
 import psycopg
+import pymongo
 from psycopg.types.json import Jsonb
 from psycopg.types.string import StrDumper
 
@@ -106,6 +107,8 @@ def compare(name, bar, ours, theirs, before=None):
           flush=True)
 
 
+print(f'Python {sys.version.split()[0]}, psycopg {psycopg.__version__} ({psycopg.pq.__impl__}), '
+      f'pymongo {pymongo.version}')
 print(f'{"operation":44}  plain ms    our ms   ratio    bar         spread of the ratio')
 clear = 'TRUNCATE client_bson, client_jsonb'
 same = lambda value: value  # noqa: E731

@@ -16,12 +16,13 @@ def value(data):  # one byte of type, then the value: a document with one field
 
 
 def json(data):
-    return json_util.loads(data.decode(), json_options=JSON)
+    return json_util.loads(bytes(data), json_options=JSON)
 
 
 LOADERS = {'bson': (json, lambda data: bson.decode(data, CODEC)),
            'bson_value': (json, value),
-           'objectid': (lambda data: bson.ObjectId(data.decode()), bson.ObjectId)}
+           'objectid': (lambda data: bson.ObjectId(bytes(data).decode()),
+                        lambda data: bson.ObjectId(bytes(data)))}
 DUMPERS = {'bson': (dict, lambda doc: json_util.dumps(doc, json_options=JSON).encode(),
                     lambda doc: bson.encode(doc, codec_options=CODEC)),
            'objectid': (bson.ObjectId, lambda id: str(id).encode(), lambda id: id.binary)}
@@ -33,12 +34,12 @@ def register(conn):
         info.register(conn)  # also arrays of it
         for format, load in zip(pq.Format, loaders):
             conn.adapters.register_loader(info.oid, type('BsonLoader', (Loader,), {
-                'format': format, 'load': lambda self, data, load=load: load(bytes(data))}))
+                'format': format, 'load': staticmethod(load)}))
         if name in DUMPERS:
             python, *dumpers = DUMPERS[name]
             for format, dump in zip(pq.Format, dumpers):
                 conn.adapters.register_dumper(python, type('BsonDumper', (Dumper,), {
-                    'format': format, 'oid': info.oid, 'dump': lambda self, v, dump=dump: dump(v)}))
+                    'format': format, 'oid': info.oid, 'dump': staticmethod(dump)}))
 
 
 def transaction(conn, work, tries=10):
