@@ -47,8 +47,9 @@ $$;
 COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
   'Inserts documents, all or none, and returns the _id of each in their order: a collection gives '
   'one to a document without; in other tables the result is NULL for it. Locks as INSERT; needs '
-  'INSERT, and SELECT on the key. Errors: 23505 an existing _id, 42809, 42703 or 42702 without '
-  'exactly one column of type bson';
+  'INSERT, and SELECT on the key. Errors: 23505 an existing _id, 23502 another column of the table '
+  'that is NOT NULL without a default, 42809, 42703 or 42702 without exactly one column of type '
+  'bson';
 
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
   projection bson DEFAULT NULL, sort bson DEFAULT NULL,

@@ -51,6 +51,8 @@ SELECT outlier_enable('old', 'buyers', threshold => 3);
 :state
 SELECT collection_find('old');
 :state
+SELECT collection_insert('plain', '{_id: 2}');
+:state
 SELECT outlier_enable('loose', 'buyers', threshold => 3);
 :state
 SELECT outlier_enable('cheap', 'buyers', threshold => 3);
