@@ -39,6 +39,7 @@ SQL_PARTS = $(wildcard \
 	sql/distinct.sql \
 	sql/accumulate.sql \
 	sql/pipeline.sql \
+	sql/pipeline_window.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/kit/pattern_made.sql \

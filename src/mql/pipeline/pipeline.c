@@ -20,6 +20,8 @@
 
 static const DpStage stages[] = {
 	{ "$addFields", dp_stage_change },
+	{ "$bucket", dp_stage_bucket },
+	{ "$bucketAuto", dp_stage_bucket_auto },
 	{ "$count", dp_stage_count },
 	{ "$group", dp_stage_group },
 	{ "$limit", dp_stage_limit },

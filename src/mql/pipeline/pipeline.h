@@ -40,6 +40,7 @@ typedef struct DpQuery
 	List *changes;     /* stages (DpValue *) that one call of bson_update() applies */
 	const char *group; /* expressions to group by; "": one group; NULL: no groups */
 	const char *having;
+	const char *window; /* of the window "w" */
 	const char *order;
 	bool ordered; /* rows come from a subquery in an order that matters */
 	bool limited;
@@ -67,6 +68,11 @@ extern void dp_stage_skip(DpQuery *q, const DpValue *spec, const DpLocation *loc
 extern void dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_densify(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_fill(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_sort_by_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
@@ -90,6 +96,9 @@ extern char *dp_query_text(DpQuery *q);
 
 /* Makes the query a subquery of a new one, whose document is a column. */
 extern void dp_query_nest(DpQuery *q);
+
+/* The same with more columns; returns the alias of the subquery. */
+extern const char *dp_query_nest_with(DpQuery *q, const char *columns);
 
 /*
  * These make a query ready for a clause, nesting it if necessary: for conditions, for another FROM
@@ -125,6 +134,18 @@ extern char *dp_query_call(DpQuery *q, const char *function, const char *doc, co
  * no order.  May nest the query.
  */
 extern const char *dp_query_row_order(DpQuery *q);
+
+/*
+ * Groups by q->group: the document is that of the SQL expression id and of the totals, name ->
+ * accumulator.  order is that of the rows, or NULL.
+ */
+extern void dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *order);
+
+/* The accumulators' values, in one document. */
+extern char *dp_query_accumulate(DpQuery *q, const DpValue *totals, const char *order);
+
+/* Whether the totals depend on the order in which the documents come. */
+extern bool dp_totals_are_ordered(const DpValue *totals);
 
 /* ---------------------------------------------------------------- specifications */
 

@@ -81,6 +81,8 @@ append_clauses(StringInfo sql, DpQuery *q, bool fence)
 		appendStringInfo(sql, " GROUP BY %s", q->group);
 	if (q->having != NULL)
 		appendStringInfo(sql, " HAVING %s", q->having);
+	if (q->window != NULL)
+		appendStringInfo(sql, " WINDOW w AS (%s)", q->window);
 	if (q->order != NULL)
 		appendStringInfo(sql, " ORDER BY %s", q->order);
 	if (q->limited)
@@ -97,6 +99,13 @@ dp_query_nest(DpQuery *q)
 	nest(q, NULL, false);
 }
 
+const char *
+dp_query_nest_with(DpQuery *q, const char *extra)
+{
+	nest(q, extra, false);
+	return pnstrdup(q->doc, strchr(q->doc, '.') - q->doc);
+}
+
 static void
 nest(DpQuery *q, const char *extra, bool fence)
 {
@@ -108,14 +117,14 @@ nest(DpQuery *q, const char *extra, bool fence)
 	append_select(&from, q, extra, fence);
 	alias = dp_query_alias(q, "q");
 	appendStringInfo(&from, ") AS %s", alias);
-	q->ordered = q->ordered || q->order != NULL;
+	q->ordered = q->ordered || q->order != NULL || q->window != NULL;
 	resetStringInfo(&q->with);
 	q->from = from;
 	resetStringInfo(&q->where);
 	q->doc = psprintf("%s.doc", alias);
 	q->computed = false;
 	q->changes = NIL;
-	q->group = q->having = q->order = NULL;
+	q->group = q->having = q->window = q->order = NULL;
 	q->limited = false;
 	q->limit = q->skip = 0;
 }
@@ -149,7 +158,7 @@ void
 dp_query_before_from(DpQuery *q)
 {
 	start(q);
-	if (q->group != NULL || q->order != NULL || q->limited || q->skip > 0)
+	if (q->group != NULL || q->window != NULL || q->order != NULL || q->limited || q->skip > 0)
 		dp_query_nest(q);
 }
 
@@ -169,9 +178,9 @@ const char *
 dp_query_column(DpQuery *q)
 {
 	start(q);
-	/* the planner does not flatten groups, or what is limited */
+	/* the planner does not flatten groups, windows, or what is limited */
 	if (q->computed || q->changes != NIL)
-		nest(q, NULL, q->group == NULL && !q->limited && q->skip == 0);
+		nest(q, NULL, q->group == NULL && q->window == NULL && !q->limited && q->skip == 0);
 	return q->doc;
 }
 

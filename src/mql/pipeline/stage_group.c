@@ -8,9 +8,6 @@
 
 #include "mql/pipeline/pipeline.h"
 
-static bool depends_on_order(const DpElement *field);
-static char *accumulate(DpQuery *q, const DpValue *totals, const char *order);
-
 void
 dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
@@ -21,9 +18,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpValue totals;
 	DpLocation id_location;
 	const char *order = NULL;
-	bool ordered = false;
 	char *key;
-	char *doc;
 
 	dp_stage_document(spec, location);
 	dp_builder_init(&fields, spec->len);
@@ -40,7 +35,6 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			continue;
 		}
 		dp_builder_append_value(&fields, e.name, e.namelen, &e.value);
-		ordered = ordered || depends_on_order(&e);
 	}
 	dp_builder_end(&fields);
 	totals = dp_builder_view(&fields, DP_TYPE_DOCUMENT);
@@ -48,7 +42,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_bad_spec(location, "$group must have an expression \"_id\" for its groups");
 
 	dp_query_before_group(q);
-	if (ordered)
+	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
 	q->order = NULL;
 	q->ordered = false;
@@ -64,35 +58,47 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		q->group = "";
 		q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";
 	}
-	doc = psprintf("%s.bson_build('_id'::pg_catalog.text, %s)", q->pipeline->own, key);
-	if (totals.len > DP_DOCUMENT_MIN_SIZE)
-		doc =
-			psprintf("%s OPERATOR(%s.||) %s", doc, q->pipeline->own, accumulate(q, &totals, order));
+	dp_query_group(q, key, &totals, order);
+}
+
+void
+dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *order)
+{
+	char *doc = psprintf("%s.bson_build('_id'::pg_catalog.text, %s)", q->pipeline->own, id);
+
+	if (totals->len > DP_DOCUMENT_MIN_SIZE)
+		doc = psprintf("%s OPERATOR(%s.||) %s", doc, q->pipeline->own,
+					   dp_query_accumulate(q, totals, order));
 	dp_query_set_doc(q, doc);
 }
 
-/* Whether an accumulator's result depends on the order in which the documents come. */
-static bool
-depends_on_order(const DpElement *field)
+bool
+dp_totals_are_ordered(const DpValue *totals)
 {
 	static const char *const names[] = { "$first", "$last",         "$firstN",      "$lastN",
 										 "$push",  "$mergeObjects", "$concatArrays" };
-	DpIter iter;
-	DpElement e;
+	DpIter fields;
+	DpElement field;
 
-	if (field->value.type != DP_TYPE_DOCUMENT)
-		return false;
-	dp_iter_init_value(&iter, &field->value);
-	if (dp_iter_next(&iter, &e))
-		for (int i = 0; i < lengthof(names); i++)
-			if (strcmp(names[i], e.name) == 0)
-				return true;
+	dp_iter_init_value(&fields, totals);
+	while (dp_iter_next(&fields, &field))
+	{
+		DpIter iter;
+		DpElement e;
+
+		if (field.value.type != DP_TYPE_DOCUMENT)
+			continue;
+		dp_iter_init_value(&iter, &field.value);
+		if (dp_iter_next(&iter, &e))
+			for (int i = 0; i < lengthof(names); i++)
+				if (strcmp(names[i], e.name) == 0)
+					return true;
+	}
 	return false;
 }
 
-/* The accumulators' values, in one document. */
-static char *
-accumulate(DpQuery *q, const DpValue *totals, const char *order)
+char *
+dp_query_accumulate(DpQuery *q, const DpValue *totals, const char *order)
 {
 	return psprintf("%s.bson_accumulate(%s, %s%s%s%s%s)", q->pipeline->own, q->doc,
 					dp_sql_document(totals), q->let == NULL ? "" : ", ",

@@ -1,0 +1,273 @@
+/*
+ * stage_bucket.c
+ *		$bucket and $bucketAuto: groups of ranges of a value.
+ *
+ * $bucket groups by the lower boundary, which width_bucket() finds.  $bucketAuto groups by the
+ * boundaries that the window function docpatterns._bucket_auto() gives to sorted values.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "bson/compare.h"
+#include "mql/expression.h"
+#include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/window.h"
+
+/* What both stages have; the types of missing options are DP_TYPE_EOD. */
+typedef struct Options
+{
+	DpValue group_by;
+	DpValue buckets; /* or boundaries */
+	DpValue other;   /* default, or granularity */
+	DpValue output;
+} Options;
+
+static void
+parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const char *stage,
+			  const char *buckets, const char *other, Options *options);
+static void check_output(const DpValue *output, const DpLocation *location);
+static DpValue constant(const DpValue *expression, const DpLocation *location);
+static DpValue totals_of(const DpValue *output, bool always_count);
+static const char *row_number(const char *order);
+static const char *key_name(const char *alias, const char *column);
+
+void
+dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	Options options;
+	StringInfoData lower; /* the boundaries but the last */
+	char *all;
+	DpLocation inner;
+	DpValue first = { NULL, 0, DP_TYPE_EOD };
+	DpValue last = { NULL, 0, DP_TYPE_EOD };
+	DpValue totals;
+	DpIter iter;
+	DpElement e;
+	char *value;
+	char *other;
+	const char *order = NULL;
+	const char *key;
+
+	parse_options(q, spec, location, "$bucket", "boundaries", "default", &options);
+	if (options.buckets.type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(location, "boundaries in an array", &options.buckets);
+	if (dp_array_count(options.buckets.data, options.buckets.len) < 2)
+		dp_bad_spec(location, "$bucket must have at least two boundaries");
+	initStringInfo(&lower);
+	dp_iter_init_value(&iter, &options.buckets);
+	for (uint32 i = 0; dp_iter_next(&iter, &e); i++)
+	{
+		DpValue boundary;
+
+		inner = dp_location_index(location, i);
+		boundary = constant(&e.value, &inner);
+		if (i == 0)
+			first = boundary;
+		else
+		{
+			if (dp_type_class[boundary.type] != dp_type_class[first.type])
+				dp_bad_spec(&inner, "boundaries must have the same type, not %s and %s",
+							dp_type_name(first.type), dp_type_name(boundary.type));
+			if (dp_value_compare(&last, &boundary) >= 0)
+				dp_bad_spec(&inner, "boundaries must be in ascending order");
+			appendStringInfo(&lower, "%s%s", i > 1 ? ", " : "", dp_sql_value(&last));
+		}
+		last = boundary;
+	}
+	all = psprintf("%s, %s", lower.data, dp_sql_value(&last));
+	if (options.other.type != DP_TYPE_EOD)
+	{
+		options.other = constant(&options.other, location);
+		if (dp_value_compare(&options.other, &first) >= 0 &&
+			dp_value_compare(&options.other, &last) < 0)
+			dp_bad_spec(location, "the default of $bucket must not be between its boundaries");
+	}
+	totals = totals_of(&options.output, false);
+
+	dp_query_before_group(q);
+	if (dp_totals_are_ordered(&totals))
+		order = dp_query_row_order(q);
+	q->order = NULL;
+	value = dp_query_eval(q, &options.group_by, location);
+	other = options.other.type == DP_TYPE_EOD ? psprintf("docpatterns._no_bucket(%s)", value)
+											  : dp_sql_value(&options.other);
+	key = dp_query_nest_with(
+		q, psprintf("%scoalesce((ARRAY[%s])[pg_catalog.width_bucket(%s, ARRAY[%s])], %s) AS bucket",
+					row_number(order), lower.data, value, all, other));
+	if (order != NULL)
+		order = key_name(key, "n");
+	q->group = key_name(key, "bucket");
+	q->ordered = false;
+	dp_query_group(q, q->group, &totals, order);
+	q->order = q->group;
+}
+
+void
+dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	Options options;
+	DpValue totals;
+	int64 buckets;
+	const char *granularity = NULL;
+	const char *key;
+	const char *order = NULL;
+	bool ordered;
+
+	parse_options(q, spec, location, "$bucketAuto", "buckets", "granularity", &options);
+	buckets = dp_stage_number(&options.buckets, 1, location);
+	if (buckets > PG_INT32_MAX)
+		dp_bad_spec(location, "$bucketAuto must not have more than %d buckets", PG_INT32_MAX);
+	if (options.other.type != DP_TYPE_EOD)
+	{
+		granularity = dp_stage_string(&options.other, location);
+		if (!dp_granularity_exists(granularity))
+			dp_bad_spec(location, "$bucketAuto has no granularity \"%.100s\"", granularity);
+	}
+	totals = totals_of(&options.output, true);
+
+	dp_query_before_group(q);
+	ordered = dp_totals_are_ordered(&totals);
+	if (ordered)
+		order = dp_query_row_order(q);
+	q->order = NULL;
+	/* a missing value is null */
+	key = dp_query_nest_with(q, psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
+										 row_number(order),
+										 dp_query_eval(q, &options.group_by, location),
+										 q->pipeline->own));
+	order = psprintf("%s.value%s", key, order == NULL ? "" : psprintf(", %s", key_name(key, "n")));
+	if (ordered)
+		q->window = psprintf("ORDER BY %s", order);
+	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket_auto(%s.value, " INT64_FORMAT
+										 "%s) OVER %s AS bucket",
+										 ordered ? "pg_catalog.row_number() OVER w AS n, " : "",
+										 key, buckets,
+										 granularity == NULL
+											 ? ""
+											 : psprintf(", %s", quote_literal_cstr(granularity)),
+										 ordered ? "w" : psprintf("(ORDER BY %s)", order)));
+	q->group = key_name(key, "bucket");
+	q->ordered = false;
+	dp_query_group(q, q->group, &totals, ordered ? key_name(key, "n") : NULL);
+	q->order = q->group;
+}
+
+/* A column that keeps an order. */
+static const char *
+row_number(const char *order)
+{
+	return order == NULL ? ""
+						 : psprintf("pg_catalog.row_number() OVER (ORDER BY %s) AS n, ", order);
+}
+
+static const char *
+key_name(const char *alias, const char *column)
+{
+	return psprintf("%s.%s", alias, column);
+}
+
+static void
+parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const char *stage,
+			  const char *buckets, const char *other, Options *options)
+{
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(spec, location);
+	options->group_by.type = options->buckets.type = options->other.type = options->output.type =
+		DP_TYPE_EOD;
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "groupBy") == 0)
+		{
+			if (e.value.type == DP_TYPE_STRING ? dp_stage_string(&e.value, &inner)[0] != '$'
+											   : e.value.type != DP_TYPE_DOCUMENT)
+				dp_bad_spec(&inner, "groupBy of %s must be an expression", stage);
+			options->group_by = e.value;
+		}
+		else if (strcmp(e.name, buckets) == 0)
+			options->buckets = e.value;
+		else if (strcmp(e.name, other) == 0)
+			options->other = e.value;
+		else if (strcmp(e.name, "output") == 0)
+		{
+			options->output = e.value;
+			check_output(&e.value, &inner);
+		}
+		else
+			dp_bad_spec(&inner, "%s has no option \"%s\"", stage, e.name);
+	}
+	if (options->group_by.type == DP_TYPE_EOD || options->buckets.type == DP_TYPE_EOD)
+		dp_bad_spec(location, "%s must have groupBy and %s", stage, buckets);
+}
+
+static void
+check_output(const DpValue *output, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(output, location);
+	dp_iter_init_value(&iter, output);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "_id") == 0)
+			dp_bad_spec(&inner, "output must not have the field \"_id\"");
+	}
+}
+
+/* The value of an expression that must not need a document. */
+static DpValue
+constant(const DpValue *expression, const DpLocation *location)
+{
+	DpValue root = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
+	DpExprState state;
+	DpValue result;
+
+	dp_expr_state_init(&state, &root);
+	if (!dp_expr_eval(dp_expr_compile(expression, DP_EXPR_IMMUTABLE, dp_location_text(location)),
+					  &state, &result))
+		dp_bad_spec(location, "expected a constant");
+	return result;
+}
+
+/* The output, the last one of fields with one name; its default is the number of documents. */
+static DpValue
+totals_of(const DpValue *output, bool always_count)
+{
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+
+	dp_builder_init(&b, 64);
+	dp_builder_begin_document(&b);
+	if (output->type == DP_TYPE_EOD || (always_count && output->len == DP_DOCUMENT_MIN_SIZE))
+	{
+		dp_builder_begin_document_field(&b, "count", 5);
+		dp_builder_append_int32(&b, "$sum", 4, 1);
+		dp_builder_end(&b);
+	}
+	else
+	{
+		dp_iter_init_value(&iter, output);
+		while (dp_iter_next(&iter, &e))
+		{
+			DpIter rest = iter;
+			DpElement later;
+			bool again = false;
+
+			while (!again && dp_iter_next(&rest, &later))
+				again = later.namelen == e.namelen && memcmp(later.name, e.name, e.namelen) == 0;
+			if (!again)
+				dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+		}
+	}
+	dp_builder_end(&b);
+	return dp_builder_view(&b, DP_TYPE_DOCUMENT);
+}
