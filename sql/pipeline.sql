@@ -9,15 +9,150 @@ CREATE FUNCTION collection_aggregate(rel regclass, pipeline bson_value, let bson
   AS 'MODULE_PATHNAME', 'dp_collection_aggregate' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION collection_aggregate(regclass, bson_value, bson) IS
   'The result of an aggregation pipeline, an array of stages, on the documents of a relation '
-  '(NULL: on none), computed by the SQL that collection_aggregate_sql() returns. let has variables. '
-  'Needs SELECT. Errors: 22023 a bad specification, 0A000 an unknown stage or operator';
+  '(NULL: on none), computed by the SQL that collection_aggregate_sql() returns. let has '
+  'variables. Needs SELECT, and the rights of what $merge or $out write, which return no rows. '
+  'Errors: 22023 a bad specification, 0A000 an unknown stage or operator';
+
+CREATE FUNCTION docpatterns._pipeline_statements(rel regclass, pipeline bson_value, let bson)
+  RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_pipeline_statements' LANGUAGE C STABLE;
+COMMENT ON FUNCTION docpatterns._pipeline_statements(regclass, bson_value, bson) IS
+  'internal: a pipeline in SQL; the last statement has the query';
 
 CREATE FUNCTION collection_aggregate_sql(rel regclass, pipeline bson_value, let bson DEFAULT NULL)
   RETURNS text
-  AS 'MODULE_PATHNAME', 'dp_collection_aggregate_sql' LANGUAGE C STABLE;
+LANGUAGE docpatterns STABLE AS $$
+BEGIN
+  RETURN pg_catalog.array_to_string(docpatterns._pipeline_statements(rel, pipeline, let), E';\n');
+END
+$$;
 COMMENT ON FUNCTION collection_aggregate_sql(regclass, bson_value, bson) IS
-  'The query of an aggregation pipeline, without its last semicolon. Errors as '
-  'collection_aggregate';
+  'The query of an aggregation pipeline, or the statements of one that writes, without the last '
+  'semicolon. Errors as collection_aggregate';
+
+CREATE FUNCTION collection_explain(rel regclass, query bson_value, execute boolean DEFAULT false)
+  RETURNS SETOF text
+LANGUAGE docpatterns VOLATILE AS $$
+DECLARE
+  statements pg_catalog.text[];
+BEGIN
+  IF query IS NULL OR execute IS NULL THEN
+    RAISE EXCEPTION 'query and execute cannot be null' USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF @extschema@.bson_typeof(query) OPERATOR(pg_catalog.<>) 'array' THEN
+    query := @extschema@.bson_array(@extschema@.bson_build('$match', query));
+  END IF;
+  statements := docpatterns._pipeline_statements(rel, query, NULL);
+  RETURN QUERY EXECUTE pg_catalog.concat('EXPLAIN (ANALYZE ', execute::pg_catalog.text, ') ',
+    statements[pg_catalog.cardinality(statements)]);
+END
+$$;
+COMMENT ON FUNCTION collection_explain(regclass, bson_value, boolean) IS
+  'The plan of a filter or of an aggregation pipeline as EXPLAIN shows it. With execute the query '
+  'is run: $merge merges, $out inserts. Errors as collection_aggregate';
+
+CREATE FUNCTION collection_view_create(name text, rel regclass, pipeline bson_value)
+  RETURNS regclass
+LANGUAGE docpatterns VOLATILE STRICT AS $$
+DECLARE
+  target pg_catalog.text := (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(p), '.')
+    FROM pg_catalog.unnest(pg_catalog.parse_ident(name)) AS p);
+BEGIN
+  EXECUTE pg_catalog.concat('CREATE VIEW ', target, ' WITH (security_invoker = true) AS ',
+    @extschema@.collection_aggregate_sql(rel, pipeline));
+  RETURN target::pg_catalog.regclass;
+END
+$$;
+COMMENT ON FUNCTION collection_view_create(text, regclass, bson_value) IS
+  'Creates a view of the documents of a pipeline, with the column doc, and returns it. Its readers '
+  'need SELECT on what the pipeline reads. Errors: 42P07 the relation exists, 42601 a pipeline '
+  'that writes, those of collection_aggregate';
+
+-- What ANALYZE and the statistics of PostgreSQL know, of a partitioned table the sums of its
+-- partitions.
+CREATE FUNCTION docpatterns._coll_stats(rel regclass, options bson) RETURNS SETOF bson
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH stored AS (
+    SELECT c.oid, greatest(c.reltuples, 0)::int8 AS docs, pg_table_size(c.oid) AS size,
+           coalesce((SELECT max(s.avg_width) FROM pg_stats AS s
+             WHERE s.schemaname = n.nspname AND s.tablename = c.relname
+               AND s.attname = (SELECT a.attname FROM pg_attribute AS a WHERE a.attrelid = c.oid
+                 AND a.atttypid = '@extschema@.bson'::regtype ORDER BY a.attnum LIMIT 1)), 0)
+             AS width, pg_stat_get_numscans(c.oid) AS scans
+      FROM (SELECT rel AS relid UNION SELECT p.relid FROM pg_partition_tree(rel) AS p) AS r
+      JOIN pg_class AS c ON c.oid = r.relid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'm')
+  ), indexes AS (
+    SELECT i.indexrelid, pg_relation_size(i.indexrelid) AS size
+      FROM pg_index AS i JOIN stored AS s ON s.oid = i.indrelid
+  ), facts AS (
+    SELECT greatest(coalesce((options OPERATOR(@extschema@.->) 'storageStats.scale')::int8, 1), 1)
+             AS scale, sum(docs)::int8 AS docs, sum(docs * width)::int8 AS bytes,
+           sum(size)::int8 AS size, sum(scans)::int8 AS scans,
+           (SELECT coalesce(sum(i.size), 0)::int8 FROM indexes AS i) AS index_size
+      FROM stored
+  )
+  SELECT @extschema@.bson_build('ns', rel::text, 'localTime', now())
+    OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'storageStats'
+      THEN @extschema@.bson_build('storageStats', @extschema@.bson_build(
+        'size', docpatterns._int(bytes / scale), 'count', docpatterns._int(docs),
+        'avgObjSize', docpatterns._int(coalesce(bytes / nullif(docs, 0), 0)),
+        'storageSize', docpatterns._int(size / scale), 'capped', false,
+        'nindexes', (SELECT count(*)::int FROM pg_index AS i WHERE i.indrelid = rel),
+        'indexSizes', (SELECT coalesce(@extschema@.bson_object_agg(c.relname::text,
+            docpatterns._int(i.size / scale) ORDER BY c.relname), '{}')
+          FROM indexes AS i JOIN pg_class AS c ON c.oid = i.indexrelid),
+        'totalIndexSize', docpatterns._int(index_size / scale),
+        'totalSize', docpatterns._int((size + index_size) / scale),
+        'scaleFactor', docpatterns._int(scale))) ELSE '{}' END
+    OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'count'
+      THEN @extschema@.bson_build('count', docpatterns._int(docs)) ELSE '{}' END
+    OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'queryExecStats'
+      THEN @extschema@.bson_build('queryExecStats', @extschema@.bson_build('collectionScans',
+        @extschema@.bson_build('total', docpatterns._int(scans)))) ELSE '{}' END
+    FROM facts
+$$;
+COMMENT ON FUNCTION docpatterns._coll_stats(regclass, bson) IS 'internal: $collStats';
+
+CREATE FUNCTION docpatterns._index_stats(rel regclass, options bson) RETURNS SETOF bson
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_build('name', i.name::text, 'key', i.key, 'accesses',
+      @extschema@.bson_build('ops', coalesce(s.idx_scan, 0), 'since', d.stats_reset))
+    FROM @extschema@.collection_list_indexes(rel) AS i
+    JOIN pg_index AS x ON x.indrelid = rel
+    JOIN pg_class AS c ON c.oid = x.indexrelid AND c.relname = i.name
+    LEFT JOIN pg_stat_all_indexes AS s ON s.indexrelid = x.indexrelid,
+         pg_stat_database AS d
+   WHERE d.datname = current_database()
+$$;
+COMMENT ON FUNCTION docpatterns._index_stats(regclass, bson) IS 'internal: $indexStats';
+
+CREATE FUNCTION docpatterns._merge_field(value bson_value, field text) RETURNS boolean
+LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF value IS NULL OR @extschema@.bson_typeof(value) IN ('null', 'undefined', 'array') THEN
+    RAISE EXCEPTION 'field "%" must have a value that is not an array', field
+      USING ERRCODE = 'not_null_violation', DETAIL = '$merge identifies documents by it.';
+  END IF;
+  RETURN true;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._merge_field(bson_value, text) IS
+  'internal: true if the value can identify a document, otherwise error 23502';
+
+CREATE FUNCTION docpatterns._merge_fail(doc bson, matched boolean) RETURNS bson
+LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF matched THEN
+    RAISE EXCEPTION 'document % exists already', doc OPERATOR(@extschema@.->) '_id'
+      USING ERRCODE = 'unique_violation';
+  END IF;
+  RAISE EXCEPTION 'no document matches that with _id %', doc OPERATOR(@extschema@.->) '_id'
+    USING ERRCODE = 'no_data_found';
+END
+$$;
+COMMENT ON FUNCTION docpatterns._merge_fail(bson, boolean) IS
+  'internal: the error of a document that $merge finds or does not find';
 
 -- The languages with a document of variables, which may differ from row to row: compiled once per
 -- query. NULL without a document; let may be NULL. A "$$name" that the specification does not define

@@ -51,9 +51,9 @@
  * PostgreSQL 18 removed the last argument of ExecutorRun(): that the query runs once.
  */
 #if PG_VERSION_NUM >= 180000
-#define dp_executor_run(query, direction, count) ExecutorRun(query, direction, count)
+#define dp_executor_run(query, count, once) ExecutorRun(query, ForwardScanDirection, count)
 #else
-#define dp_executor_run(query, direction, count) ExecutorRun(query, direction, count, true)
+#define dp_executor_run(query, count, once) ExecutorRun(query, ForwardScanDirection, count, once)
 #endif
 
 /*

@@ -94,6 +94,8 @@ static Oid key_type(Relation rel, AttrNumber key);
 static bool key_sorts(Target *target);
 static char *key_operand(Target *target, const char *value);
 static const char *key_fresh(Target *target);
+static char *insertion(Target *target);
+static char *row_id(Target *target);
 static char *key_value(Target *target);
 static AttrNumber view_key(Relation view, AttrNumber doc);
 static RangeTblEntry *view_table(Relation view, Query **query);
@@ -330,27 +332,12 @@ prepare(DpCall *call, Target *target)
 										 row_condition(target)),
 					 source, c.sql.data);
 	call->locks = is_table;
-	if (key != NULL)
-	{
-		/* a partitioned collection needs the key before its trigger fires */
-		call->sql[DP_CALL_INSERTION] =
-			psprintf("INSERT INTO %s (%s, %s) SELECT coalesce(%s, %s), d "
-					 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-					 source, key, column_name,
-					 key_operand(target,
-								 psprintf("(d OPERATOR(%s.->) '_id'::pg_catalog.text)", c.schema)),
-					 key_fresh(target));
-		call->sql[DP_CALL_ID] = key_value(target);
-	}
-	else
-	{
-		call->sql[DP_CALL_INSERTION] =
-			psprintf("INSERT INTO %s (%s) SELECT d "
-					 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-					 source, column_name);
-		call->sql[DP_CALL_ID] =
-			psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column_name, c.schema);
-	}
+	call->sql[DP_CALL_INSERTION] =
+		psprintf("%s FROM pg_catalog.unnest($1) WITH ORDINALITY AS s (doc, n) ORDER BY n",
+				 insertion(target));
+	call->sql[DP_CALL_ID] = key != NULL ? key_value(target)
+										: psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text",
+												   column_name, c.schema);
 	call->sql[DP_CALL_DOC_COLUMN] = column_name;
 	call->has_rows = target->row != NIL;
 	call->sql[DP_CALL_KEY_COLUMN] = key;
@@ -553,6 +540,29 @@ key_fresh(Target *target)
 	return type == dp_types()->bson_value
 			   ? psprintf("docpatterns.bson_value_from(%s.objectid())", schema)
 			   : "NULL";
+}
+
+/* An INSERT of rows s (doc), up to its FROM. */
+static char *
+insertion(Target *target)
+{
+	char *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target->rel)),
+											RelationGetRelationName(target->rel));
+
+	if (target->key == 0)
+		return psprintf("INSERT INTO %s AS t (%s) SELECT s.doc", name, column(target, target->doc));
+	/* a partitioned collection needs the key before its trigger fires */
+	return psprintf("INSERT INTO %s AS t (%s, %s) SELECT coalesce(%s, %s), s.doc", name,
+					column(target, target->key), column(target, target->doc), row_id(target),
+					key_fresh(target));
+}
+
+/* The key that a row s (doc) will have, NULL if it gets a new one. */
+static char *
+row_id(Target *target)
+{
+	return key_operand(target, psprintf("(s.doc OPERATOR(%s.->) '_id'::pg_catalog.text)",
+										quote_identifier(get_namespace_name(dp_types()->schema))));
 }
 
 /* The key of a row as a bson_value. */
@@ -1174,6 +1184,41 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDo
 		source->doc = target.split->whole(target.split);
 	source->conditions = c.sql.len > 0 ? c.sql.data : NULL;
 	source->order = sort == NULL ? NULL : sort_order(&c, sort, source->doc);
+	table_close(target.rel, AccessShareLock);
+}
+
+void
+dp_collection_target(Oid relid, DpDocTarget *out)
+{
+	Target target = { 0 };
+
+	target.rel = try_table_open(relid, AccessShareLock);
+	if (target.rel == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	if (target.rel->rd_rel->relkind != RELKIND_RELATION &&
+		target.rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" is not a table", RelationGetRelationName(target.rel))));
+	find_columns(&target);
+	if (target.rel->trigdesc != NULL && dp_split_hook != NULL &&
+		dp_split_hook(target.rel, target.doc) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("pipelines cannot write to \"%s\", whose documents are split",
+							   RelationGetRelationName(target.rel)),
+						errhint("Call collection_update() for each document of the result.")));
+	out->name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
+										   RelationGetRelationName(target.rel));
+	out->doc = pstrdup(column(&target, target.doc));
+	out->key = target.key == 0 ? NULL : pstrdup(column(&target, target.key));
+	out->same = NULL;
+	if (target.key != 0)
+		out->same = psprintf("t.%s OPERATOR(%s.=) %s", out->key,
+							 key_type(target.rel, target.key) >= FirstNormalObjectId
+								 ? quote_identifier(get_namespace_name(dp_types()->schema))
+								 : "pg_catalog",
+							 row_id(&target));
+	out->insert = insertion(&target);
 	table_close(target.rel, AccessShareLock);
 }
 

@@ -139,6 +139,19 @@ typedef struct DpDocSource
 extern void
 dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDocSource *source);
 
+/* How a statement writes documents to a relation; pieces of SQL */
+typedef struct DpDocTarget
+{
+	char *name;   /* "schema"."relation" */
+	char *doc;    /* the column with the documents */
+	char *key;    /* that with their keys; NULL if there is none */
+	char *insert; /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
+	char *same;   /* that a row s (doc) has the key of a row t */
+} DpDocTarget;
+
+/* Refuses relations whose documents are split, and what is no table. */
+extern void dp_collection_target(Oid relid, DpDocTarget *target);
+
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);
 

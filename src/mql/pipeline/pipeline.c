@@ -22,10 +22,14 @@ static const DpStage stages[] = {
 	{ "$addFields", dp_stage_change },
 	{ "$bucket", dp_stage_bucket },
 	{ "$bucketAuto", dp_stage_bucket_auto },
+	{ "$collStats", dp_stage_coll_stats, true },
 	{ "$count", dp_stage_count },
 	{ "$group", dp_stage_group },
+	{ "$indexStats", dp_stage_index_stats, true },
 	{ "$limit", dp_stage_limit },
 	{ "$match", dp_stage_match },
+	{ "$merge", dp_stage_merge },
+	{ "$out", dp_stage_out },
 	{ "$project", dp_stage_change },
 	{ "$replaceRoot", dp_stage_change },
 	{ "$replaceWith", dp_stage_change },
@@ -61,16 +65,43 @@ static void add_stage(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 static void
 unknown_stage(const DpElement *stage, const DpLocation *location) pg_attribute_noreturn();
 
-char *
+DpPipelineSql *
 dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
 {
 	DpPipeline shared = { 0 };
+	DpPipelineSql *result = palloc0(sizeof(DpPipelineSql));
 	DpQuery *q;
+	char *text;
+	ListCell *lc;
 
 	shared.own = quote_identifier(get_namespace_name(dp_types()->schema));
 	q = dp_query_make(&shared, relid, let == NULL ? NULL : dp_sql_document(let));
+	if (OidIsValid(relid))
+		shared.reads = list_make1_oid(relid);
 	dp_query_stages(q, pipeline, NULL);
-	return dp_query_text(q);
+	if (!OidIsValid(relid) && q->from.len == 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("pipeline without a relation must begin with $documents")));
+	text = dp_query_text(q);
+	if (shared.writes == NIL)
+	{
+		result->statements = list_make1(text);
+		return result;
+	}
+	result->writes = true;
+	result->creates = !OidIsValid(shared.target);
+	if (shared.replaces)
+		result->replaced = shared.target;
+	foreach(lc, shared.writes)
+	{
+		DpWrite *write = lfirst(lc);
+
+		result->statements =
+			lappend(result->statements,
+					psprintf("%s%s%s", write->before, write->after == NULL ? "" : text,
+							 write->after == NULL ? "" : write->after));
+	}
+	return result;
 }
 
 void
@@ -120,6 +151,8 @@ add_stage(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		{
 			DpLocation inner = dp_location_field(location, &stage);
 
+			if (q->pipeline->writes != NIL)
+				dp_bad_spec(&inner, "no stage may follow a stage that writes");
 			if (stages[i].first && (q->from.len > 0 || location->index > 0))
 				dp_bad_spec(&inner, "%s must be the first stage", stage.name);
 			stages[i].add(q, stages[i].add == dp_stage_change ? spec : &stage.value, &inner);
@@ -219,10 +252,12 @@ dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocatio
 }
 
 Oid
-dp_stage_relation(const DpValue *name, const DpLocation *location)
+dp_stage_relation(DpQuery *q, const DpValue *name, const DpLocation *location)
 {
 	const char *s = dp_stage_string(name, location);
 	List *names = textToQualifiedNameList(cstring_to_text(s));
+	Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, false);
 
-	return RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, false);
+	q->pipeline->reads = list_append_unique_oid(q->pipeline->reads, relid);
+	return relid;
 }

@@ -25,7 +25,28 @@ typedef struct DpPipeline
 	int aliases;     /* given so far */
 	int depth;       /* of pipelines inside stages */
 	int stages;      /* of all of them */
+	List *reads;     /* relations (OIDs) that stages name */
+
+	List *writes;  /* of DpWrite; NIL: the result is returned */
+	Oid target;    /* of the writes; invalid if they create it */
+	bool replaces; /* target loses its documents */
 } DpPipeline;
+
+/* A statement that writes the result of the query, which stands between two texts */
+typedef struct DpWrite
+{
+	const char *before;
+	const char *after; /* NULL: the statement has no query */
+} DpWrite;
+
+/* A pipeline in SQL */
+typedef struct DpPipelineSql
+{
+	List *statements; /* one that returns documents, or some that write them */
+	bool writes;
+	bool creates; /* the first creates what the others use */
+	Oid replaced; /* the relation whose documents they replace, or invalid */
+} DpPipelineSql;
 
 typedef struct DpQuery
 {
@@ -76,14 +97,18 @@ extern void dp_stage_fill(DpQuery *q, const DpValue *spec, const DpLocation *loc
 extern void dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_sort_by_count(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_coll_stats(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_index_stats(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_out(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_documents(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_union(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location);
 
 /* ---------------------------------------------------------------- queries */
 
-/* The query of a pipeline on a relation, with a document of variables or NULL. */
-extern char *dp_pipeline_sql(Oid relid, const DpValue *stages, const DpValue *let);
+/* A pipeline on a relation, with a document of variables or NULL. */
+extern DpPipelineSql *dp_pipeline_sql(Oid relid, const DpValue *stages, const DpValue *let);
 
 /* A pipeline inside a stage: on a relation, or on a FROM clause with the column doc. */
 extern DpQuery *dp_query_make(DpPipeline *pipeline, Oid relid, const char *let);
@@ -171,7 +196,7 @@ extern void dp_stage_check_field(const char *name, const DpLocation *location);
 /* A field as a path of the extension's grammar, as a literal. */
 extern char *dp_stage_sql_path(const char *field);
 
-/* The relation of a name as in SQL, with or without a schema. */
-extern Oid dp_stage_relation(const DpValue *name, const DpLocation *location);
+/* The relation of a name as in SQL, with or without a schema, which the pipeline reads. */
+extern Oid dp_stage_relation(DpQuery *q, const DpValue *name, const DpLocation *location);
 
 #endif /* DP_MQL_PIPELINE_H */

@@ -1,44 +1,59 @@
 /*
  * pipelinefn.c
  *		The calls that run pipelines or show their SQL.
+ *
+ * A query is run by the executor without SPI, which would keep the caller from taking rows as they
+ * come, and would add the SQL to each error.
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
+#include "access/xact.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
-#include "bson/number.h"
 #include "mql/pipeline/pipeline.h"
 
-/* So many rows are fetched at once if the caller takes them one by one. */
-#define BATCH 50
-
-/* A query of which the caller takes rows one by one */
-typedef struct Stream
+/* A running query; it receives one row at a time, or puts all into a tuplestore */
+typedef struct Run
 {
-	Portal portal;
-	uint64 fetched; /* rows in the batch */
-	uint64 next;
-	Datum *docs; /* in batch_context */
-	MemoryContext batch_context;
-} Stream;
+	DestReceiver receiver;
+	QueryDesc *query;
+	MemoryContext row; /* of the row */
+	Datum doc;         /* the row, if received */
+	bool received;
+} Run;
 
-static char *pipeline_sql(FunctionCallInfo fcinfo);
-static Datum stream_next(FunctionCallInfo fcinfo);
-static void stream_fetch(Stream *stream);
-static void stream_close(Datum arg);
-static void run(FunctionCallInfo fcinfo, const char *sql);
+static DpPipelineSql *pipeline_sql(FunctionCallInfo fcinfo);
+static void run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql);
+static Datum run_next(FunctionCallInfo fcinfo);
+static void run_writes(DpPipelineSql *sql);
+static List *plan(const char *sql, const DpPipelineSql *pipeline, int options);
+static void no_position(void *arg);
+static QueryDesc *query_start(PlannedStmt *stmt, const char *sql, DestReceiver *dest);
+static void query_end(QueryDesc *query);
+static void run_close(Datum arg);
+static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
+static void receive_nothing(DestReceiver *self);
+static void receive_start(DestReceiver *self, int operation, TupleDesc desc);
+static bool reads_relation(Node *node, void *relid);
 
-/* The query of the arguments rel, pipeline and let. */
-static char *
+/* The arguments rel, pipeline and let in SQL. */
+static DpPipelineSql *
 pipeline_sql(FunctionCallInfo fcinfo)
 {
 	DpValue stages;
@@ -68,121 +83,258 @@ dp_collection_aggregate(PG_FUNCTION_ARGS)
 	if (result == NULL || !IsA(result, ReturnSetInfo))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("set-valued function called in context that cannot accept a set")));
-	if (!(result->allowedModes & SFRM_ValuePerCall) ||
-		(result->allowedModes & SFRM_Materialize_Preferred))
-	{
-		InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-		run(fcinfo, pipeline_sql(fcinfo));
-		return (Datum) 0;
-	}
-	return stream_next(fcinfo);
+	if ((result->allowedModes & SFRM_ValuePerCall) &&
+		!(result->allowedModes & SFRM_Materialize_Preferred))
+		return run_next(fcinfo);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	run_all(fcinfo, pipeline_sql(fcinfo));
+	return (Datum) 0;
 }
 
 /* Puts all rows into the function's result. */
 static void
-run(FunctionCallInfo fcinfo, const char *sql)
+run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	SPIExecuteOptions options = { 0 };
+	DestReceiver *dest;
+	QueryDesc *query;
 
-	SPI_connect();
-	options.read_only = true;
-	options.dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(options.dest, result->setResult,
+	if (sql->writes)
+	{
+		run_writes(sql);
+		return;
+	}
+	dest = CreateDestReceiver(DestTuplestore);
+	SetTuplestoreDestReceiverParams(dest, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	if (SPI_execute_extended(sql, &options) != SPI_OK_SELECT)
-		elog(ERROR, "pipeline is not a SELECT");
-	SPI_finish();
+	query = query_start(linitial(plan(linitial(sql->statements), sql, CURSOR_OPT_PARALLEL_OK)),
+						linitial(sql->statements), dest);
+	dp_executor_run(query, 0, true);
+	query_end(query);
+	dest->rDestroy(dest);
 }
 
+/* Returns the next row. */
 static Datum
-stream_next(FunctionCallInfo fcinfo)
+run_next(FunctionCallInfo fcinfo)
 {
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	FuncCallContext *call;
-	Stream *stream;
+	Run *run;
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-		SPIPlanPtr plan;
+		MemoryContext old;
 
 		call = SRF_FIRSTCALL_INIT();
-		stream = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Stream));
-		stream->batch_context =
-			AllocSetContextCreate(call->multi_call_memory_ctx, "docpatterns batch of a pipeline",
-								  ALLOCSET_DEFAULT_SIZES);
-		call->user_fctx = stream;
-		SPI_connect();
-		plan = SPI_prepare(pipeline_sql(fcinfo), 0, NULL);
-		if (plan == NULL)
-			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-		stream->portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
-		RegisterExprContextCallback(result->econtext, stream_close, PointerGetDatum(stream));
-		SPI_finish();
+		old = MemoryContextSwitchTo(call->multi_call_memory_ctx);
+		call->user_fctx = run = palloc0(sizeof(Run));
+		run->receiver.mydest = DestNone;
+		run->receiver.rStartup = receive_start;
+		run->receiver.receiveSlot = receive_row;
+		run->receiver.rShutdown = run->receiver.rDestroy = receive_nothing;
+		run->row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns row of a pipeline",
+										 ALLOCSET_DEFAULT_SIZES);
+		{
+			DpPipelineSql *sql = pipeline_sql(fcinfo);
+
+			if (sql->writes)
+				run_writes(sql);
+			else
+			{
+				run->query = query_start(linitial(plan(linitial(sql->statements), sql, 0)),
+										 linitial(sql->statements), &run->receiver);
+				RegisterExprContextCallback(result->econtext, run_close, PointerGetDatum(run));
+			}
+		}
+		MemoryContextSwitchTo(old);
 	}
 	call = SRF_PERCALL_SETUP();
-	stream = call->user_fctx;
-	if (stream->next == stream->fetched)
-		stream_fetch(stream);
-	if (stream->fetched > 0)
-		SRF_RETURN_NEXT(call, stream->docs[stream->next++]);
-	if (stream->portal != NULL)
+	run = call->user_fctx;
+	run->received = false;
+	if (run->query != NULL)
 	{
-		ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-
-		UnregisterExprContextCallback(result->econtext, stream_close, PointerGetDatum(stream));
-		stream_close(PointerGetDatum(stream));
+		PushActiveSnapshot(run->query->snapshot);
+		dp_executor_run(run->query, 1, false);
+		PopActiveSnapshot();
+		if (run->received)
+			SRF_RETURN_NEXT(call, run->doc);
+		UnregisterExprContextCallback(result->econtext, run_close, PointerGetDatum(run));
+		run_close(PointerGetDatum(run));
 	}
 	SRF_RETURN_DONE(call);
 }
 
+/* The caller has all rows, or wants no more. */
 static void
-stream_fetch(Stream *stream)
+run_close(Datum arg)
 {
-	MemoryContext old;
+	Run *run = (Run *) DatumGetPointer(arg);
+	QueryDesc *query = run->query;
 
-	MemoryContextReset(stream->batch_context);
-	stream->next = stream->fetched = 0;
-	SPI_connect();
-	SPI_cursor_fetch(stream->portal, true, BATCH);
-	old = MemoryContextSwitchTo(stream->batch_context);
-	stream->docs = palloc(sizeof(Datum) * BATCH);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool isnull;
-		Datum doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-
-		stream->docs[i] = datumCopy(doc, false, -1);
-	}
-	stream->fetched = SPI_processed;
-	MemoryContextSwitchTo(old);
-	SPI_finish();
+	run->query = NULL;
+	if (query == NULL)
+		return;
+	PushActiveSnapshot(query->snapshot);
+	ExecutorFinish(query);
+	PopActiveSnapshot();
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
 }
 
 static void
-stream_close(Datum arg)
+run_writes(DpPipelineSql *sql)
 {
-	Stream *stream = (Stream *) DatumGetPointer(arg);
+	ListCell *lc;
 
-	if (stream->portal != NULL)
-		SPI_cursor_close(stream->portal);
-	stream->portal = NULL;
+	foreach(lc, sql->statements)
+	{
+		ListCell *lc2;
+
+		foreach(lc2, plan(lfirst(lc), sql, 0))
+		{
+			PlannedStmt *stmt = lfirst(lc2);
+
+			PushActiveSnapshot(GetTransactionSnapshot());
+			UpdateActiveSnapshotCommandId();
+			if (stmt->utilityStmt != NULL)
+				ProcessUtility(stmt, lfirst(lc), false, PROCESS_UTILITY_QUERY, NULL, NULL,
+							   None_Receiver, NULL);
+			else
+			{
+				QueryDesc *query = query_start(stmt, lfirst(lc), None_Receiver);
+
+				dp_executor_run(query, 0, true);
+				query_end(query);
+			}
+			PopActiveSnapshot();
+			CommandCounterIncrement();
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- queries */
+
+/* The plans (PlannedStmt) of a statement. */
+static List *
+plan(const char *sql, const DpPipelineSql *pipeline, int options)
+{
+	RawStmt *raw = linitial_node(RawStmt, pg_parse_query(sql));
+	ErrorContextCallback callback = { .callback = no_position, .previous = error_context_stack };
+	List *queries;
+
+	error_context_stack = &callback;
+	queries = pg_analyze_and_rewrite_fixedparams(raw, sql, NULL, 0, NULL);
+	if (OidIsValid(pipeline->replaced) &&
+		reads_relation((Node *) queries, unconstify(Oid *, &pipeline->replaced)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("pipeline reads \"%s\", whose documents $out replaces",
+							   get_rel_name(pipeline->replaced)),
+						errhint("Use $merge, or $out to another collection.")));
+	queries = pg_plan_queries(queries, sql, options, NULL);
+	error_context_stack = callback.previous;
+	return queries;
+}
+
+/* The position of an error is not one in the user's statement. */
+static void
+no_position(void *arg)
+{
+	errposition(0);
+}
+
+static QueryDesc *
+query_start(PlannedStmt *stmt, const char *sql, DestReceiver *dest)
+{
+	QueryDesc *query =
+		CreateQueryDesc(stmt, sql, GetActiveSnapshot(), InvalidSnapshot, dest, NULL, NULL, 0);
+
+	ExecutorStart(query, 0);
+	return query;
+}
+
+static void
+query_end(QueryDesc *query)
+{
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+}
+
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	Run *run = (Run *) self;
+	MemoryContext old;
+	bool isnull;
+	Datum doc = slot_getattr(slot, 1, &isnull);
+
+	MemoryContextReset(run->row);
+	old = MemoryContextSwitchTo(run->row);
+	run->doc = datumCopy(doc, false, -1);
+	run->received = true;
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+static void
+receive_start(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static void
+receive_nothing(DestReceiver *self)
+{
+}
+
+/* Whether a query, after views were replaced, reads the relation: as a part of another one, too. */
+static bool
+reads_relation(Node *node, void *relid)
+{
+	Query *query = (Query *) node;
+	ListCell *lc;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, reads_relation, relid);
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+
+		if (rte->rtekind == RTE_RELATION &&
+			foreach_current_index(lc) + 1 != query->resultRelation &&
+			list_member_oid(find_all_inheritors(rte->relid, NoLock, NULL), *(Oid *) relid))
+			return true;
+	}
+	return query_tree_walker(query, reads_relation, relid, 0);
 }
 
 /*
- * collection_aggregate_sql(rel regclass, pipeline bson_value, let bson) -> text
+ * _pipeline_statements(rel regclass, pipeline bson_value, let bson) -> text[]
  *
  * As PostgreSQL shows views: names that the search_path finds are not qualified.
  */
-DP_FUNCTION(dp_collection_aggregate_sql);
+DP_FUNCTION(dp_pipeline_statements);
 Datum
-dp_collection_aggregate_sql(PG_FUNCTION_ARGS)
+dp_pipeline_statements(PG_FUNCTION_ARGS)
 {
-	char *sql = pipeline_sql(fcinfo);
-	RawStmt *raw = linitial_node(RawStmt, pg_parse_query(sql));
-	Query *query = parse_analyze_fixedparams(raw, sql, NULL, 0, NULL);
+	DpPipelineSql *sql = pipeline_sql(fcinfo);
+	Datum *texts = palloc(sizeof(Datum) * list_length(sql->statements));
+	ListCell *lc;
 
-	PG_RETURN_TEXT_P(cstring_to_text(pg_get_querydef(query, true)));
+	foreach(lc, sql->statements)
+	{
+		char *text = lfirst(lc);
+		RawStmt *raw = linitial_node(RawStmt, pg_parse_query(text));
+
+		/* what does not exist yet cannot be analyzed */
+		if (!sql->creates && !IsA(raw->stmt, LockStmt))
+			text = pg_get_querydef(parse_analyze_fixedparams(raw, text, NULL, 0, NULL), true);
+		texts[foreach_current_index(lc)] = CStringGetTextDatum(text);
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_array(texts, list_length(sql->statements), TEXTOID, -1, false,
+										  TYPALIGN_INT));
 }
 
 /* _int(bigint) -> bson_value: an int32 if it fits. */

@@ -17,6 +17,7 @@
 static void append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence);
 static void append_clauses(StringInfo sql, DpQuery *q, bool fence);
 static void nest(DpQuery *q, const char *extra, bool fence);
+static bool stage_keeps_id(const DpElement *stage);
 
 DpQuery *
 dp_query_make(DpPipeline *pipeline, Oid relid, const char *let)
@@ -191,32 +192,51 @@ dp_query_doc(DpQuery *q)
 {
 	DpBuilder b;
 	DpValue stages;
-	DpElement only;
+	DpElement stage;
 	DpIter iter;
+	bool keeps_id = true;
 	ListCell *lc;
 
 	start(q);
 	if (q->changes == NIL)
 		return q->doc;
-	dp_iter_init_value(&iter, linitial(q->changes));
-	(void) dp_iter_next(&iter, &only);
-	if (list_length(q->changes) == 1 && strcmp(only.name, "$project") == 0)
-	{
-		q->doc = dp_query_call(q, "project", q->doc, dp_sql_document(&only.value));
-		q->changes = NIL;
-		q->computed = true;
-		return q->doc;
-	}
 	dp_builder_init(&b, 256);
 	dp_builder_begin_array(&b);
 	foreach(lc, q->changes)
+	{
+		dp_iter_init_value(&iter, lfirst(lc));
+		(void) dp_iter_next(&iter, &stage);
+		keeps_id = keeps_id && stage_keeps_id(&stage);
 		dp_builder_append_value(&b, NULL, 0, lfirst(lc));
+	}
 	dp_builder_end(&b);
 	stages = dp_builder_view(&b, DP_TYPE_ARRAY);
-	q->doc = dp_query_call(q, "update", q->doc, dp_sql_value(&stages));
+	if (list_length(q->changes) == 1 && strcmp(stage.name, "$project") == 0)
+		q->doc = dp_query_call(q, "project", q->doc, dp_sql_document(&stage.value));
+	else if (keeps_id)
+		q->doc = dp_query_call(q, "update", q->doc, dp_sql_value(&stages));
+	else
+		q->doc = psprintf("docpatterns._update(%s, %s, %s)", q->doc, dp_sql_value(&stages),
+						  q->let == NULL ? "NULL" : q->let);
 	q->changes = NIL;
 	q->computed = true;
 	return q->doc;
+}
+
+/* Whether a stage leaves _id alone, as bson_update() demands. */
+static bool
+stage_keeps_id(const DpElement *stage)
+{
+	DpIter iter;
+	DpElement field;
+
+	if (strcmp(stage->name, "$set") != 0 && strcmp(stage->name, "$addFields") != 0)
+		return false;
+	dp_iter_init_value(&iter, &stage->value);
+	while (dp_iter_next(&iter, &field))
+		if (strncmp(field.name, "_id", 3) == 0 && (field.name[3] == '\0' || field.name[3] == '.'))
+			return false;
+	return true;
 }
 
 void

@@ -186,7 +186,7 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 	query = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list), sql, GetActiveSnapshot(),
 							InvalidSnapshot, dest, params, NULL, 0);
 	ExecutorStart(query, 0);
-	dp_executor_run(query, ForwardScanDirection, 0);
+	dp_executor_run(query, 0, true);
 	ExecutorFinish(query);
 	ExecutorEnd(query);
 	FreeQueryDesc(query);
