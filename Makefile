@@ -33,6 +33,7 @@ SQL_PARTS = $(wildcard \
 	sql/statistics.sql \
 	sql/collection_index.sql \
 	sql/collection_calls.sql \
+	sql/collection_change.sql \
 	sql/treepath.sql \
 	sql/ancestors.sql \
 	sql/graph.sql \

@@ -947,13 +947,14 @@ COMMENT ON FUNCTION docpatterns._pattern_shown(regclass, "any") IS
   'NULL if the caller sees no such row; 55000 for other relations';
 
 CREATE FUNCTION docpatterns._pattern_change(rel regclass, key "any", near bson, far bson,
-  filter bson, update bson_value, array_filters bson_value) RETURNS boolean
+  filter bson, update bson_value, array_filters bson_value, shows boolean) RETURNS bson[]
   AS 'MODULE_PATHNAME', 'dp_pattern_change' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bson, bson_value,
-  bson_value) IS
+  bson_value, boolean) IS
   'internal: locks a row and, if its stored document still matches near and its whole one far, '
   'updates the whole document, or deletes the row if update is NULL; NULL if it does not match, '
-  'else whether it was changed; where rel is a view in another shape, of what that shows';
+  'else the documents before and, if it was changed, after (NULLs unless shows); where rel is a '
+  'view in another shape, of what that shows';
 
 -- Creates the view <table>_whole unless the table has one.
 CREATE FUNCTION docpatterns._pattern_create_whole(rel regclass, doc_column text) RETURNS void

@@ -11,6 +11,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -48,6 +49,8 @@ static void view_open(Oid relid, DpView *v);
 static char *split_change(const DpSplit *split);
 static void split_row(StringInfo sql, DpDecl *decl);
 static struct varlena *as_shown(const DpView *v, struct varlena *doc, const DpKey *key);
+static ArrayType *documents(DpDecl *decl, const DpView *v, const DpKey *key, struct varlena *shown,
+							bool changed, bool deletes, bool shows);
 static ChangeCalls *change_calls(FunctionCallInfo fcinfo);
 static bool lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc);
 static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
@@ -276,12 +279,14 @@ view_open(Oid relid, DpView *v)
 
 /*
  * _pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value,
- * array_filters bson_value) -> boolean
+ * array_filters bson_value, shows boolean) -> bson[]
  *
  * Updates the whole document of a row that a statement found, or deletes the row if update is NULL.
  * The row is locked first; its stored document must then match near and its whole document far, if
- * given.  Returns NULL if they do not, else whether it was changed.  filter is the one for
- * positional operators.  If rel is a view, all of them refer to what it shows.
+ * given.  Returns NULL if they do not; else an array of one element, or of two if it was changed:
+ * if shows, the documents before and after, the latter NULL for a deleted row, otherwise NULLs.
+ * filter is the one for positional operators.  If rel is a view, all of them refer to what it
+ * shows.
  */
 DP_FUNCTION(dp_pattern_change);
 Datum
@@ -296,6 +301,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 	struct varlena *stored;
 	struct varlena *whole;
 	struct varlena *shown = NULL;
+	ArrayType *result = NULL;
 	bool matches;
 	bool changed = true;
 
@@ -339,11 +345,37 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 			updated = v.methods->store(v.args, v.decls, whole, shown, updated, NULL, NULL);
 		changed = changed && write_whole(v.decls, &key, stored, whole, updated);
 	}
-	SPI_finish();
 	MemoryContextSwitchTo(caller);
+	if (matches)
+		result = documents(decl, &v, &key, shown, changed, deletes, PG_GETARG_BOOL(7));
+	SPI_finish();
 	if (!matches)
 		PG_RETURN_NULL();
-	PG_RETURN_BOOL(changed);
+	PG_RETURN_ARRAYTYPE_P(result);
+}
+
+/* What _pattern_change() returns of a document that was shown before. */
+static ArrayType *
+documents(DpDecl *decl, const DpView *v, const DpKey *key, struct varlena *shown, bool changed,
+		  bool deletes, bool shows)
+{
+	Datum docs[2] = { PointerGetDatum(shown), (Datum) 0 };
+	bool nulls[2] = { !shows, !shows || deletes };
+	int n = changed ? 2 : 1;
+	int lower = 1;
+
+	if (n == 2 && !nulls[1])
+	{
+		struct varlena *stored;
+
+		nulls[1] = !dp_row_read(decl, key, "", 0, &stored) || stored == NULL;
+		if (!nulls[1])
+			docs[1] =
+				PointerGetDatum(as_shown(v, dp_whole_view.show(NULL, v->decls, stored, key, true),
+										 key));
+	}
+	return construct_md_array(docs, nulls, 1, &n, &lower, dp_types()->bson, -1, false,
+							  TYPALIGN_INT);
 }
 
 /* A document as the view shows it, if there is a view. */

@@ -1,10 +1,9 @@
 /*
  * collection_calls.c
- *		Pieces of SQL for the calls for collections: finds the column with the documents, turns
- *		a filter and a sort specification into conditions and an order that indexes serve, and
- *		counts documents that an update leaves unchanged.
+ *		Pieces of SQL for the calls for collections: finds the column with the documents, and
+ *		turns a filter and a sort specification into conditions and an order that indexes serve.
  *
- * The calls themselves are in sql/collection_calls.sql.
+ * The calls themselves are in sql/collection_calls.sql and sql/collection_change.sql.
  */
 #include "postgres.h"
 
@@ -76,18 +75,6 @@ typedef struct LooseCondition
 	StringInfoData sql; /* if none does */
 } LooseCondition;
 
-/* How many documents the update with a ticket has left alone */
-typedef struct Unchanged
-{
-	int64 ticket;
-	int64 count;
-	struct Unchanged *outer; /* of the statement around this one */
-} Unchanged;
-
-static Unchanged *unchanged = NULL; /* in TopTransactionContext */
-static bool unchanged_registered = false;
-static int64 last_ticket = 0;
-
 static void find_columns(Target *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
 static Oid key_type(Relation rel, AttrNumber key);
@@ -118,7 +105,6 @@ static bool can_hold(Relation view);
 static char *row_condition(Target *target);
 static char *double_percent(const char *s);
 static char *row_key(Target *target, const char *schema);
-static void forget_unchanged(void *arg);
 
 /*
  * _collection_query(rel regclass, filter bson, sort bson, projection bson, field text, update
@@ -128,15 +114,16 @@ static void forget_unchanged(void *arg);
  *
  * The parts of a statement on the relation, called t, for a call that shows the projection, or a
  * field, of the documents, or updates them.  In the conditions $1 is the filter and $2 are the
- * operands; doc is the document.  locate selects the table and the TID of one such row and a
- * condition that identifies it; located is that condition if locate does not have it, with the
- * other two as $3 and $4. locate is NULL if nothing identifies rows.  locks: a row can be locked
- * while it is located; holds: it can be locked by that condition.  insertion inserts the documents
- * $1, and id is the _id of a row.
+ * operands, and in the order $3 is the sort specification; doc is the document.  locate selects the
+ * table and the TID of the first such row and a condition that identifies it; located is that
+ * condition if locate does not have it, with the other two as $3 and $4. locate is NULL if nothing
+ * identifies rows.  locks: a row can be locked while it is located; holds: it can be locked by that
+ * condition.  insertion inserts the documents $1, and id is the _id of a row.
  *
  * If the call concerns fields that patterns have split off, doc is the whole document, and change
  * counts the rows that match and those that it changes: by the update $5 with array_filters $6,
- * which if NULL deletes, $7 of them at most.  Otherwise change is NULL.
+ * which if NULL deletes, $7 of them at most; if $8, it also returns the documents before and after
+ * as _pattern_change() does.  Otherwise change is NULL.
  */
 DP_FUNCTION(dp_collection_query);
 Datum
@@ -221,6 +208,7 @@ prepare(DpCall *call, Target *target)
 	const char *doc;
 	const char *column_name;
 	const char *key = NULL;
+	const char *order = "";
 	bool is_table;
 	bool shown = false;    /* what is split off is shown, updated .. */
 	bool computed = false; /* .. or reads them before it is known which rows are shown */
@@ -279,16 +267,17 @@ prepare(DpCall *call, Target *target)
 	{
 		DpValue projection = dp_value_of_document(call->projection);
 
-		shown = dp_split_projection(target->split, &projection);
+		shown |= dp_split_projection(target->split, &projection);
 	}
 	if (target->split != NULL && call->field != NULL)
-		shown = dp_split_find(target->split, dp_path_parse(VARDATA_ANY(call->field),
-														   VARSIZE_ANY_EXHDR(call->field))) != NULL;
+		shown |=
+			dp_split_find(target->split, dp_path_parse(VARDATA_ANY(call->field),
+													   VARSIZE_ANY_EXHDR(call->field))) != NULL;
 	if (target->split != NULL && call->update != NULL)
 	{
 		DpValue update = dp_value_of_varlena(call->update);
 
-		shown = dp_split_update(target->split, &update);
+		shown |= dp_split_update(target->split, &update);
 		call->once = true;
 	}
 
@@ -313,24 +302,29 @@ prepare(DpCall *call, Target *target)
 	call->sql[DP_CALL_CONDITIONS] = c.sql.data;
 	if (call->sort != NULL)
 		call->sql[DP_CALL_ORDERING] = sort_order(&c, &spec, doc);
-	if ((computed || shown) && call->projection == NULL && call->field == NULL)
+	if (call->sql[DP_CALL_ORDERING] != NULL)
+		order = psprintf(" ORDER BY %s", call->sql[DP_CALL_ORDERING]);
+	if (computed || shown)
 		call->sql[DP_CALL_CHANGE] = psprintf(
-			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
-			"(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
-			"WHERE c.changed IS NOT NULL LIMIT $7) AS c",
+			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER "
+			"(WHERE pg_catalog.cardinality(c.docs) OPERATOR(pg_catalog.=) 2), "
+			"pg_catalog.array_agg(c.docs) FILTER (WHERE $8) FROM "
+			"(SELECT c.docs FROM (SELECT %s, %s, %s, $1, $5, $6, $8) AS docs FROM %s WHERE %s%s) AS c "
+			"WHERE c.docs IS NOT NULL LIMIT $7) AS c",
 			target->split->change(target->split), near == NULL ? "NULL" : filter_operand(&c, near),
-			far == NULL ? "NULL" : filter_operand(&c, far), call->sql[DP_CALL_SOURCE], c.sql.data);
+			far == NULL ? "NULL" : filter_operand(&c, far), call->sql[DP_CALL_SOURCE], c.sql.data,
+			order);
 
 	if (is_table)
 		call->sql[DP_CALL_LOCATED] =
 			"t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4";
 	if (is_table || target->row != NIL)
 		call->sql[DP_CALL_LOCATE] =
-			psprintf("SELECT %s FROM %s WHERE %s LIMIT 1",
+			psprintf("SELECT %s FROM %s WHERE %s%s LIMIT 1",
 					 is_table ? "t.tableoid, t.ctid, NULL"
 							  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
 										 row_condition(target)),
-					 source, c.sql.data);
+					 source, c.sql.data, order);
 	call->locks = is_table;
 	call->sql[DP_CALL_INSERTION] =
 		psprintf("%s FROM pg_catalog.unnest($1) WITH ORDINALITY AS s (doc, n) ORDER BY n",
@@ -1248,87 +1242,4 @@ static bool
 is_id(const DpPath *path)
 {
 	return path->nsteps == 1 && strcmp(path->steps[0].name, "_id") == 0;
-}
-
-/* ---------------------------------------------------------------- documents left alone */
-
-/*
- * _collection_ticket() -> bigint: begins to count documents that an update
- * leaves alone.
- */
-DP_FUNCTION(dp_collection_ticket);
-Datum
-dp_collection_ticket(PG_FUNCTION_ARGS)
-{
-	Unchanged *u;
-
-	if (!unchanged_registered)
-	{
-		MemoryContextCallback *callback =
-			MemoryContextAlloc(TopTransactionContext, sizeof(MemoryContextCallback));
-
-		callback->func = forget_unchanged;
-		callback->arg = NULL;
-		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-		unchanged_registered = true;
-	}
-	u = MemoryContextAlloc(TopTransactionContext, sizeof(Unchanged));
-	u->ticket = ++last_ticket;
-	u->count = 0;
-	u->outer = unchanged;
-	unchanged = u;
-	PG_RETURN_INT64(u->ticket);
-}
-
-/* The transaction is over, and with it the counts. */
-static void
-forget_unchanged(void *arg)
-{
-	unchanged = NULL;
-	unchanged_registered = false;
-}
-
-/*
- * _collection_unchanged(ticket bigint) -> bigint: how many documents the update
- * with the ticket has left alone.  Its count ends, and so do those of inner
- * statements that have failed.
- */
-DP_FUNCTION(dp_collection_unchanged);
-Datum
-dp_collection_unchanged(PG_FUNCTION_ARGS)
-{
-	int64 ticket = PG_GETARG_INT64(0);
-	int64 count = 0;
-
-	while (unchanged != NULL && unchanged->ticket >= ticket)
-	{
-		Unchanged *u = unchanged;
-
-		if (u->ticket == ticket)
-			count = u->count;
-		unchanged = u->outer;
-		pfree(u);
-	}
-	PG_RETURN_INT64(count);
-}
-
-/*
- * _collection_changes(doc bson, updated bson, ticket bigint) -> boolean:
- * whether an update has changed the document; counts those that it has not.
- */
-DP_FUNCTION(dp_collection_changes);
-Datum
-dp_collection_changes(PG_FUNCTION_ARGS)
-{
-	int64 ticket = PG_GETARG_INT64(2);
-
-	if (!datumIsEqual(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), false, -1))
-		PG_RETURN_BOOL(true);
-	for (Unchanged *u = unchanged; u != NULL; u = u->outer)
-		if (u->ticket == ticket)
-		{
-			u->count++;
-			break;
-		}
-	PG_RETURN_BOOL(false);
 }

@@ -20,10 +20,15 @@ collection_insert('docs', '{n: 9}') | SELECT, INSERT
 collection_find('docs') | SELECT
 collection_count('docs') | SELECT
 collection_distinct('docs', 'n') | SELECT
-collection_update('docs', '{_id: 1}', '{$set: {n: 2}}'::bson) | SELECT, UPDATE |  | collection_update(regclass,bson,bson,boolean,boolean,bson_value)
-collection_update('docs', '{_id: 1}', '{$set: {n: 2}}'::bson_value) | SELECT, UPDATE |  | collection_update(regclass,bson,bson_value,boolean,boolean,bson_value)
-collection_update('docs', '{_id: 1}', '{$set: {n: 2}}'::text) | SELECT, UPDATE |  | collection_update(regclass,bson,text,boolean,boolean,bson_value)
-collection_update('docs', '{_id: 77}', '{$set: {n: 2}}'::text, upsert => true) | SELECT, INSERT, UPDATE | `upsert` | collection_update(regclass,bson,text,boolean,boolean,bson_value)
+collection_update('docs', '{_id: 1}', '{$set: {n: 2}}') | SELECT, UPDATE
+collection_update('docs', '{_id: 77}', '{$set: {n: 2}}', upsert => true) | SELECT, INSERT, UPDATE | `upsert`
+collection_replace('docs', '{_id: 1}', '{n: 1}') | SELECT, UPDATE
+collection_replace('docs', '{_id: 77}', '{n: 2}', upsert => true) | SELECT, INSERT, UPDATE | `upsert`
+collection_find_one_and_update('docs', '{_id: 1}', '{$set: {n: 2}}') | SELECT, UPDATE
+collection_find_one_and_update('docs', '{_id: 77}', '{$set: {n: 2}}', upsert => true) | SELECT, INSERT, UPDATE | `upsert`
+collection_find_one_and_replace('docs', '{_id: 1}', '{n: 1}') | SELECT, UPDATE
+collection_find_one_and_replace('docs', '{_id: 77}', '{n: 2}', upsert => true) | SELECT, INSERT, UPDATE | `upsert`
+collection_find_one_and_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{n: 1}', multi => true) | SELECT, DELETE
 collection_list_indexes('docs')

@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(518);
+SELECT plan(516);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -12,8 +12,8 @@ SELECT function_returns('collection_find', ARRAY['regclass', 'bson', 'bson', 'bs
 SELECT function_returns('collection_count', ARRAY['regclass', 'bson'], 'bigint');
 SELECT function_returns('collection_distinct', ARRAY['regclass', 'text', 'bson'], 'setof bson_value');
 SELECT function_returns('collection_delete', ARRAY['regclass', 'bson', 'boolean'], 'bigint');
-SELECT function_returns('collection_update', ARRAY['regclass', 'bson', t, 'boolean', 'boolean', 'bson_value'], 'record', 'an update of type ' || t) FROM unnest(ARRAY['bson_value', 'bson', 'text']) t;
-SELECT is((SELECT string_agg(DISTINCT array_to_string(proargnames, ' '), '; ') FROM pg_proc WHERE proname = 'collection_update'), 'rel filter update upsert multi array_filters matched modified upserted', 'the names of its arguments');
+SELECT function_returns('collection_update', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'boolean', 'bson_value', 'bson'], 'record');
+SELECT is((SELECT string_agg(DISTINCT array_to_string(proargnames, ' '), '; ') FROM pg_proc WHERE proname = 'collection_update'), 'rel filter update upsert multi array_filters sort matched modified upserted', 'the names of its arguments');
 SELECT is((SELECT string_agg(DISTINCT provolatile::text || proparallel::text || prosecdef::text, ' ') FROM pg_proc WHERE proname IN ('collection_find', 'collection_count', 'collection_distinct')), 'srfalse', 'those that read are stable and run as the caller');
 SELECT is((SELECT string_agg(DISTINCT provolatile::text || proparallel::text || prosecdef::text, ' ') FROM pg_proc WHERE proname IN ('collection_insert', 'collection_update', 'collection_delete')), 'vufalse', 'those that write are volatile');
 

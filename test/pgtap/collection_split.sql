@@ -207,6 +207,8 @@ BEGIN
         ELSIF step % 37 = 0 THEN
           found := collection_delete(r.name, filter, multi);
           PERFORM collection_insert(r.name, bson_build('_id', i, 'n', i, 'a', bson_array(i, 2, 3, 4))) FROM generate_series(0, 4) i WHERE collection_count(r.name, bson_build('_id', i)) = 0;
+        ELSIF step % 5 = 0 AND NOT multi THEN
+          found := (collection_find_one_and_update(r.name, filter, update, projection, sort => '{a: -1}', return_new => step % 2 = 0) - 'count' - 'has_extras')::jsonb;
         ELSE
           found := (SELECT concat_ws(' ', matched, modified) FROM collection_update(r.name, filter, update, multi => multi));
         END IF;

@@ -1,0 +1,226 @@
+-- Calls that change documents of collections (src/mql/collection_change.c). As the calls that read,
+-- they run statements as the caller, and everything is qualified.
+
+CREATE FUNCTION docpatterns._collection_update(update anycompatible, replaces boolean)
+  RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_collection_update' LANGUAGE C IMMUTABLE STRICT;
+COMMENT ON FUNCTION docpatterns._collection_update(anycompatible, boolean) IS
+  'internal: an update, or with replaces a whole document, given as bson, bson_value or Extended '
+  'JSON; 22023 operators in a document that replaces, 42804 another type, 22P02 invalid text';
+CREATE FUNCTION docpatterns._collection_ticket(keeps boolean) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._collection_ticket(boolean) IS
+  'internal: begins to count the documents that an update leaves alone, and to keep the last one '
+  'that it has seen';
+CREATE FUNCTION docpatterns._collection_unchanged(ticket bigint, OUT unchanged bigint,
+  OUT doc bson)
+  AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS
+  'internal: how many documents the update with the ticket left alone, and the last one before it';
+-- The last condition: no condition may follow for a document that was counted.
+CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint)
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
+COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS
+  'internal: whether an update has changed the document; counts those that it has not';
+
+CREATE FUNCTION docpatterns._collection_change(rel regclass, filter bson, update bson_value,
+  deletes boolean DEFAULT false, multi boolean DEFAULT false, upsert boolean DEFAULT false,
+    array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, finds boolean DEFAULT false,
+    projection bson DEFAULT NULL, return_new boolean DEFAULT false,
+    OUT matched bigint, OUT modified bigint, OUT upserted bson_value, OUT doc bson)
+LANGUAGE docpatterns VOLATILE AS $$
+DECLARE
+  q pg_catalog.record := docpatterns._collection_query(rel, filter, sort,
+      CASE WHEN finds THEN coalesce(projection, '{}') END, update => update,
+      array_filters => array_filters, multi => multi);
+  updated pg_catalog.text := pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)');
+  missing pg_catalog.text := CASE WHEN update IS NULL AND NOT deletes THEN 'update'
+      WHEN multi IS NULL THEN 'multi' WHEN upsert IS NULL THEN 'upsert'
+      WHEN return_new IS NULL THEN 'return_new' END;
+  attempts pg_catalog.int4 := CASE WHEN deletes THEN 10 ELSE 3 END;
+  lock_clause pg_catalog.text := CASE WHEN deletes THEN ' FOR UPDATE OF t'
+      ELSE ' FOR NO KEY UPDATE OF t' END;
+  row_table pg_catalog.oid;
+  row_place pg_catalog.tid;
+  row_condition pg_catalog.text;
+  command pg_catalog.text;
+  ticket bigint;
+  seen pg_catalog.record;
+  docs @extschema@.bson[];
+BEGIN
+  IF missing IS NOT NULL THEN
+    RAISE EXCEPTION '% cannot be null', missing USING ERRCODE = 'null_value_not_allowed';
+  ELSIF multi AND sort IS NOT NULL THEN
+    RAISE EXCEPTION 'sort cannot be combined with multi'
+      USING ERRCODE = 'invalid_parameter_value';
+  ELSIF NOT multi AND q.locate IS NULL THEN
+    RAISE EXCEPTION 'cannot distinguish the rows of "%"', docpatterns._relname(rel)
+      USING ERRCODE = 'feature_not_supported',
+        DETAIL = 'It does not contain the primary key of one table.',
+        HINT = 'Updates and deletions of all matching documents work, with multi => true.';
+  END IF;
+  -- Locking a row before it is deleted requires UPDATE privilege.
+  q.locks := q.locks AND (NOT deletes OR pg_catalog.has_any_column_privilege(rel, 'UPDATE'));
+  -- Retry if another transaction meanwhile changes a found row of a view, or inserts the document
+  -- of an upsert.
+  FOR attempt IN 1 .. attempts LOOP
+    matched := 0;
+    modified := 0;
+    doc := NULL;
+    IF q.change IS NOT NULL THEN
+      EXECUTE q.change INTO matched, modified, docs USING filter, q.operands, sort, NULL, update,
+        array_filters, CASE WHEN NOT multi THEN 1 END, finds;
+      doc := docs[1][CASE WHEN return_new AND modified OPERATOR(pg_catalog.>) 0 THEN 2 ELSE 1 END];
+      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
+    -- A separate statement finds and locks one row, so that the next one sees it as it was locked.
+    ELSIF NOT multi THEN
+      EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN lock_clause END)
+        INTO row_table, row_place, row_condition USING filter, q.operands, sort;
+      IF q.holds AND row_condition IS NOT NULL THEN
+        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, lock_clause);
+      END IF;
+    END IF;
+    IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
+      ticket := docpatterns._collection_ticket(finds);
+      command := pg_catalog.concat(
+          CASE WHEN deletes THEN pg_catalog.concat('DELETE FROM ', q.source)
+            ELSE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated) END,
+          ' WHERE ', q.conditions,
+          CASE WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located,
+              row_condition) END,
+          CASE WHEN NOT deletes THEN pg_catalog.concat(' AND docpatterns._collection_changes(',
+              q.doc, ', ', updated, ', $7)') END);
+      IF finds THEN
+        EXECUTE pg_catalog.concat(command, ' RETURNING t.', q.doc_column) INTO doc
+          USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+      ELSE
+        EXECUTE command
+          USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+      END IF;
+      GET DIAGNOSTICS modified = ROW_COUNT;
+      seen := docpatterns._collection_unchanged(ticket);
+      matched := modified OPERATOR(pg_catalog.+) seen.unchanged;
+      IF NOT multi AND q.locks THEN
+        matched := 1;
+      END IF;
+      IF seen.doc IS NOT NULL AND (NOT return_new OR doc IS NULL) THEN
+        doc := seen.doc;
+      END IF;
+      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
+      CONTINUE WHEN NOT multi;
+    END IF;
+    EXIT WHEN NOT upsert;
+
+    EXECUTE pg_catalog.concat(q.insertion,
+        CASE WHEN q.locks AND attempt OPERATOR(pg_catalog.<) attempts
+          THEN ' ON CONFLICT DO NOTHING' END,
+        ' RETURNING coalesce(', q.id, ', ''null'')',
+        CASE WHEN return_new THEN ', t.' OPERATOR(pg_catalog.||) q.doc_column
+          ELSE ', NULL::@extschema@.bson' END)
+      INTO upserted, doc USING ARRAY[@extschema@.bson_update(NULL::@extschema@.bson, update, filter,
+          array_filters, true)];
+    EXIT WHEN upserted IS NOT NULL;
+  END LOOP;
+  IF projection IS NOT NULL THEN
+    doc := @extschema@.bson_project(doc, projection, filter);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._collection_change(regclass, bson, bson_value, boolean, boolean,
+  boolean, bson_value, bson, boolean, bson, boolean) IS
+  'internal: updates, replaces or deletes documents, one or all that match; if it finds, doc is '
+  'what the projection shows of the one, before or after';
+
+CREATE FUNCTION collection_update(rel regclass, filter bson, update anycompatible,
+  upsert boolean DEFAULT false, multi boolean DEFAULT false,
+    array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, OUT matched bigint,
+    OUT modified bigint, OUT upserted bson_value)
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
+    FROM docpatterns._collection_change(rel, filter, docpatterns._collection_update(update, false),
+        multi => multi, upsert => upsert, array_filters => array_filters, sort => sort) AS c;
+END
+$$;
+COMMENT ON FUNCTION collection_update(regclass, bson, anycompatible, boolean, boolean, bson_value,
+  bson) IS
+  'Updates one document that matches the filter, the first in the order of sort, or with multi all '
+  'of them, as bson_update does; update is bson, bson_value or Extended JSON. With upsert it '
+  'inserts one if none matches. Returns how many matched, how many of these changed (others are '
+  'not written), and the _id of an inserted document. Needs SELECT and UPDATE, for upserts also '
+  'INSERT; locks the rows. Errors: those of bson_update, 22023 a whole document or sort with '
+  'multi, 22004 a NULL, 23505 an upsert whose key belongs to a document that does not match';
+
+CREATE FUNCTION collection_replace(rel regclass, filter bson, replacement anycompatible,
+  upsert boolean DEFAULT false, sort bson DEFAULT NULL, OUT matched bigint, OUT modified bigint,
+  OUT upserted bson_value)
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
+    FROM docpatterns._collection_change(rel, filter,
+        docpatterns._collection_update(replacement, true), upsert => upsert, sort => sort) AS c;
+END
+$$;
+COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, bson) IS
+  'Replaces one document that matches the filter, the first in the order of sort, by a whole one '
+  'with the same _id. Arguments, result, rights and errors as collection_update; 22023 update '
+  'operators';
+
+CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false)
+  RETURNS bigint
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN (SELECT c.modified FROM docpatterns._collection_change(rel, filter, NULL, true, multi)
+      AS c);
+END
+$$;
+COMMENT ON FUNCTION collection_delete(regclass, bson, boolean) IS
+  'Deletes one document that matches the filter, with multi all of them, and returns their number. '
+  'Needs SELECT and DELETE; locks the rows. Errors: 22004 a NULL, those of collection_find';
+
+CREATE FUNCTION collection_find_one_and_update(rel regclass, filter bson, update anycompatible,
+  projection bson DEFAULT NULL, sort bson DEFAULT NULL, upsert boolean DEFAULT false,
+    return_new boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
+        docpatterns._collection_update(update, false), upsert => upsert,
+        array_filters => array_filters, sort => sort, finds => true, projection => projection,
+        return_new => return_new) AS c);
+END
+$$;
+COMMENT ON FUNCTION collection_find_one_and_update(regclass, bson, anycompatible, bson, bson,
+  boolean, boolean, bson_value) IS
+  'Updates the first document that matches the filter, in the order of sort, as collection_update '
+  'does, and returns it as the projection shows it: as it was, or with return_new as it is then. '
+  'NULL if none matches, unless an upsert inserts it and return_new is true. The row is locked when '
+  'it is found, so each of several callers gets another document if the update makes it no longer '
+  'match. Rights and errors as collection_update';
+
+CREATE FUNCTION collection_find_one_and_replace(rel regclass, filter bson,
+  replacement anycompatible, projection bson DEFAULT NULL, sort bson DEFAULT NULL,
+    upsert boolean DEFAULT false, return_new boolean DEFAULT false) RETURNS bson
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
+        docpatterns._collection_update(replacement, true), upsert => upsert, sort => sort,
+        finds => true, projection => projection, return_new => return_new) AS c);
+END
+$$;
+COMMENT ON FUNCTION collection_find_one_and_replace(regclass, bson, anycompatible, bson, bson,
+  boolean, boolean) IS
+  'As collection_find_one_and_update, for a whole document instead of an update; 22023 update '
+  'operators';
+
+CREATE FUNCTION collection_find_one_and_delete(rel regclass, filter bson,
+  projection bson DEFAULT NULL, sort bson DEFAULT NULL) RETURNS bson
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter, NULL, true, sort => sort,
+        finds => true, projection => projection) AS c);
+END
+$$;
+COMMENT ON FUNCTION collection_find_one_and_delete(regclass, bson, bson, bson) IS
+  'Deletes the first document that matches the filter, in the order of sort, and returns it as the '
+  'projection shows it; NULL if none matches. Rights and errors as collection_delete';

@@ -1,0 +1,81 @@
+-- Calls that find and change one document, or replace it: what they return, order, rights, policies, views, partitions, typed keys, errors.
+\set QUIET 1
+SET client_min_messages = warning;
+BEGIN;
+SELECT plan(74);
+
+SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value'], 'bson');
+SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean'], 'bson');
+SELECT function_returns('collection_find_one_and_delete', ARRAY['regclass', 'bson', 'bson', 'bson'], 'bson');
+SELECT function_returns('collection_replace', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'bson'], 'record');
+
+-- ---------------------------------------------------------------- every kind of relation gives the same
+
+CREATE TABLE made AS SELECT collection_create('plain') UNION ALL SELECT collection_create(n, key_type => 'int4') FROM unnest('{typed,below}'::text[]) n;
+CREATE TABLE "Par't" (_id bson_value NOT NULL PRIMARY KEY, "D oc" bson NOT NULL) PARTITION BY RANGE (_id);
+CREATE TABLE part1 PARTITION OF "Par't" FOR VALUES FROM ('{"$minKey": 1}') TO ('3');
+CREATE TABLE part2 PARTITION OF "Par't" FOR VALUES FROM ('3') TO ('{"$maxKey": 1}');
+CREATE FUNCTION set_id() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW._id := NEW."D oc" -> '_id'; RETURN NEW; END $$;
+CREATE TABLE bare (doc bson);
+CREATE VIEW shown AS SELECT _id, doc FROM below WHERE _id < 100;
+CREATE VIEW one_more AS SELECT * FROM shown;
+CREATE FUNCTION fill(rel regclass) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('DELETE FROM %s', rel);
+  IF rel = '"Par''t"'::regclass THEN
+    INSERT INTO "Par't" SELECT bson_value(i), bson_build('_id', i, 'n', 10 - i, 'a', bson_array(i, i + 1)) FROM generate_series(1, 5) i;
+    RETURN 5;
+  END IF;
+  RETURN (SELECT count(*) FROM generate_series(1, 5) i, collection_insert(rel, bson_build('_id', i, 'n', 10 - i, 'a', bson_array(i, i + 1))));
+END $$;
+CREATE FUNCTION bson_value(int) RETURNS bson_value LANGUAGE sql RETURN $1::bson_value;
+SELECT is(fill(rel), 5::bigint, format('%s: filled', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_update(rel, '{n: {$gt: 6}}', '{$inc: {n: 10}}', sort => '{n: 1}')::text, '{"_id": 3, "n": 7, "a": [3, 4]}', format('%s: before, first in order', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_update(rel, '{n: {$gt: 6}}', '{$inc: {n: 1}}', '{n: 1, _id: 0}', '{n: -1}', return_new => true)::text, '{"n": 18}', format('%s: after, projected', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_update(rel, '{_id: 2}', '{$set: {n: 8}}', return_new => true)::text, '{"_id": 2, "n": 8, "a": [2, 3]}', format('%s: unchanged', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_update(rel, '{_id: 2, a: 3}', '{$set: {"a.$[low]": 1}}', '{"a.$": 1}', array_filters => '[{low: {$lt: 3}}]')::text, '{"_id": 2, "a": [3]}', format('%s: positions', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_replace(rel, '{n: 8}', bson_build('x', 1), return_new => true)::text, '{"_id": 2, "x": 1}', format('%s: replaced', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_replace(rel, '{n: {$exists: true}}', '{y: 1}', sort => '{n: -1}')), '(1,1,)', format('%s: the last is replaced', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update(rel, '{}', '[{$set: {z: "$_id"}}]', sort => '{_id: -1}')), '(1,1,)', format('%s: the last is updated', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is(collection_find_one_and_delete(rel, '{n: {$lt: 9}}', '{a: 0}', '{n: -1}')::text, '{"_id": 4, "n": 6}', format('%s: deleted', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+SELECT is((SELECT string_agg(d::text, ' ' ORDER BY d -> '_id') FROM collection_find(rel) d), '{"_id": 1, "n": 9, "a": [1, 2]} {"_id": 2, "x": 1} {"_id": 3, "y": 1} {"_id": 5, "n": 5, "a": [5, 6], "z": 5}', format('%s: what is left', rel)) FROM unnest('{plain,typed,"\"Par''t\"",bare,one_more}'::regclass[]) rel;
+
+-- ---------------------------------------------------------------- none matches
+
+SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {n: 1}}'), NULL, 'no document');
+SELECT is(collection_find_one_and_delete('plain', '{_id: 9}'), NULL, 'no document to delete');
+SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {n: 1}}', upsert => true), NULL, 'an upsert had no document before');
+SELECT is(collection_find_one_and_update('plain', '{_id: 10}', '{$set: {n: 1}}', '{n: 1}', upsert => true, return_new => true)::text, '{"_id": 10, "n": 1}', 'and has one after');
+SELECT is(collection_find_one_and_replace('plain', '{_id: 11}', '{n: 2}', upsert => true, return_new => true)::text, '{"_id": 11, "n": 2}', 'a replacement as well');
+SELECT is((SELECT upserted FROM collection_replace('plain', '{_id: 12}', '{n: 2}', upsert => true)), '12'::bson_value, 'its _id');
+SELECT is(collection_count('plain', '{_id: {$gt: 8}}'), 4::bigint, 'all are there');
+
+-- ---------------------------------------------------------------- triggers, errors, rights
+
+CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.doc ? 'kept' THEN RETURN NULL; END IF; NEW.doc := bson_set(NEW.doc, 'touched', true); RETURN NEW; END $$;
+CREATE TRIGGER touch BEFORE UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION touch();
+SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {kept: 1}}', return_new => true)::text, '{"_id": 9, "n": 1, "kept": 1, "touched": true}', 'what a trigger makes of it');
+SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {n: 5}}', return_new => true) ->> 'n', '1', 'what a trigger keeps from it');
+SELECT throws_ok($$SELECT collection_find_one_and_replace('plain', '{_id: 1}', '{$set: {a: 1}}')$$, '22023', 'a replacement must be a document without update operators');
+SELECT throws_ok($$SELECT collection_replace('plain', '{_id: 99}', '[{$set: {a: 1}}]')$$, '22023', 'a replacement must be a document without update operators', 'also if none matches');
+SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', NULL)$$, '22004', 'update cannot be null');
+SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', '{$set: {a: 1}}', return_new => NULL)$$, '22004', 'return_new cannot be null');
+SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', 5)$$, '42804', 'an update cannot be of type integer');
+SELECT throws_ok($$SELECT collection_update('plain', '{}', '{$set: {a: 1}}', multi => true, sort => '{a: 1}')$$, '22023', 'sort cannot be combined with multi');
+SELECT throws_ok($$SELECT collection_find_one_and_delete('plain', '{}', sort => '{a: 2}')$$, '22023', NULL, 'a bad direction');
+CREATE ROLE change_reader;
+GRANT SELECT ON plain TO change_reader;
+SET LOCAL ROLE change_reader;
+SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{}', '{$set: {a: 1}}')$$, '42501', NULL, 'reading is not enough');
+SELECT throws_ok($$SELECT collection_find_one_and_delete('plain', '{}')$$, '42501', NULL, 'nor to delete');
+RESET ROLE;
+GRANT UPDATE ON plain TO change_reader;
+ALTER TABLE plain ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON plain USING (_id > 10::bson_value);
+SET LOCAL ROLE change_reader;
+SELECT is(collection_find_one_and_update('plain', '{}', '{$set: {a: 1}}', sort => '{_id: 1}') ->> '_id', '11', 'the first that a policy shows');
+SELECT is(collection_find_one_and_update('plain', '{_id: 1}', '{$set: {a: 1}}'), NULL, 'none that it hides');
+RESET ROLE;
+
+SELECT * FROM finish();
+ROLLBACK;
