@@ -27,8 +27,10 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
@@ -47,6 +49,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 
 #include "bson/cast.h"
@@ -70,7 +73,8 @@ static Expr *unknown_value(void);
 static void
 text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 		  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
-static bool is_served(Oid relid, RelOptInfo *rel, OpExpr *field);
+static bool is_served(Oid relid, RelOptInfo *rel, OpExpr *field, bool like, Oid collation);
+static bool is_column(Relation index, Node *field, bool like, Oid collation);
 static bool contains(Node *node, void *field);
 static Node *prefix_condition(Expr *field, Const *pattern);
 static bool may_be_other(const char *prefix);
@@ -146,6 +150,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 {
 	Oid *opno;
 	List *args;
+	Oid collation;
 	OpExpr *field;
 	Node *other;
 	Expr *value;
@@ -163,11 +168,10 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 	}
 	else
 		return NULL;
+	collation = exprInputCollation(clause);
 	if (*opno == TextEqualOperator)
 	{
-		if (!get_collation_isdeterministic(IsA(clause, OpExpr)
-											   ? ((OpExpr *) clause)->inputcollid
-											   : ((ScalarArrayOpExpr *) clause)->inputcollid))
+		if (!get_collation_isdeterministic(collation))
 			return NULL;
 	}
 	else if (*opno != OID_TEXT_LIKE_OP || !IsA(clause, OpExpr))
@@ -181,7 +185,8 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 		other = linitial(args);
 	}
 	if (field == NULL || contain_var_clause(other) || contain_volatile_functions(other) ||
-		contain_subplans(other) || is_served(relid, rel, field))
+		contain_subplans(other) ||
+		is_served(relid, rel, field, *opno == OID_TEXT_LIKE_OP, collation))
 		return NULL;
 
 	value = value_field(field);
@@ -350,9 +355,12 @@ value_operator(const char *name)
 							types->bson_value, types->bson_value);
 }
 
-/* Whether PostgreSQL knows the expression: from an index, statistics or as a partition key. */
+/*
+ * Whether PostgreSQL knows the expression: from an index for its condition, statistics or as a
+ * partition key.
+ */
 static bool
-is_served(Oid relid, RelOptInfo *rel, OpExpr *field)
+is_served(Oid relid, RelOptInfo *rel, OpExpr *field, bool like, Oid collation)
 {
 	Relation table;
 	bool served = false;
@@ -372,12 +380,35 @@ is_served(Oid relid, RelOptInfo *rel, OpExpr *field)
 	{
 		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
 
-		served |= list_member(RelationGetIndexExpressions(index), plain) ||
+		served |= is_column(index, (Node *) plain, like, collation) ||
 				  contains((Node *) RelationGetIndexPredicate(index), plain);
 		index_close(index, NoLock);
 	}
 	table_close(table, NoLock);
 	return served;
+}
+
+/* Whether an index has the field, and is in an order for = or LIKE if it is a B-tree. */
+static bool
+is_column(Relation index, Node *field, bool like, Oid collation)
+{
+	List *expressions = RelationGetIndexExpressions(index);
+	ListCell *lc = list_head(expressions);
+
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid order = index->rd_indcollation[i];
+
+		if (index->rd_index->indkey.values[i] != 0)
+			continue;
+		if (equal(lfirst(lc), field) &&
+			(index->rd_rel->relam != BTREE_AM_OID ||
+			 (like ? index->rd_opfamily[i] == TEXT_PATTERN_BTREE_FAM_OID || dp_collate_is_c(order)
+				   : order == collation)))
+			return true;
+		lc = lnext(expressions, lc);
+	}
+	return false;
 }
 
 static bool
