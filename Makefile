@@ -41,6 +41,7 @@ SQL_PARTS = $(wildcard \
 	sql/accumulate.sql \
 	sql/pipeline.sql \
 	sql/pipeline_window.sql \
+	sql/pipeline_join.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/kit/pattern_made.sql \

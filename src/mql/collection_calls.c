@@ -79,7 +79,8 @@ static void find_columns(Target *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
 static Oid key_type(Relation rel, AttrNumber key);
 static bool key_sorts(Target *target);
-static char *key_operand(Target *target, const char *value);
+static StringInfo compare_lookup(const DpDocLookup *lookup);
+static char *key_operand(Oid type, const char *value);
 static const char *key_fresh(Target *target);
 static char *insertion(Target *target);
 static char *row_id(Target *target);
@@ -474,20 +475,46 @@ char *
 dp_collection_key_in(Relation rel, AttrNumber key, const char *values)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), key - 1);
-	StringInfoData sql;
+	DpDocLookup lookup = { .expr = psprintf("t.%s", quote_identifier(NameStr(att->attname))),
+						   .type = att->atttypid };
 
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "t.%s", quote_identifier(NameStr(att->attname)));
-	if (att->atttypid >= FirstNormalObjectId)
-		dp_sql_own_operator(&sql, "=");
+	return dp_doc_lookup_in(&lookup, values);
+}
+
+/* The expression and the operator that compares it. */
+static StringInfo
+compare_lookup(const DpDocLookup *lookup)
+{
+	StringInfo sql = makeStringInfo();
+
+	appendStringInfoString(sql, lookup->expr);
+	if (lookup->type >= FirstNormalObjectId)
+		dp_sql_own_operator(sql, "=");
 	else
-		appendStringInfoString(&sql, " OPERATOR(pg_catalog.=) ");
-	if (att->atttypid == dp_types()->bson_value)
-		appendStringInfo(&sql, "ANY (%s)", values);
+		appendStringInfoString(sql, " OPERATOR(pg_catalog.=) ");
+	return sql;
+}
+
+char *
+dp_doc_lookup_in(const DpDocLookup *lookup, const char *values)
+{
+	StringInfo sql = compare_lookup(lookup);
+
+	if (lookup->type == dp_types()->bson_value)
+		appendStringInfo(sql, "ANY (%s)", values);
 	else
-		appendStringInfo(&sql, "ANY (docpatterns._collection_keys(%s, NULL::%s))", values,
-						 format_type_be_qualified(att->atttypid));
-	return sql.data;
+		appendStringInfo(sql, "ANY (docpatterns._collection_keys(%s, NULL::%s))", values,
+						 format_type_be_qualified(lookup->type));
+	return sql->data;
+}
+
+char *
+dp_doc_lookup_is(const DpDocLookup *lookup, const char *value)
+{
+	StringInfo sql = compare_lookup(lookup);
+
+	appendStringInfoString(sql, key_operand(lookup->type, value));
+	return sql->data;
 }
 
 /* The type of the key column. */
@@ -510,10 +537,8 @@ key_sorts(Target *target)
 
 /* A bson_value as a key, NULL for one that is none. */
 static char *
-key_operand(Target *target, const char *value)
+key_operand(Oid type, const char *value)
 {
-	Oid type = key_type(target->rel, target->key);
-
 	return psprintf(type == dp_types()->bson_value
 						? "%s"
 						: "(docpatterns._collection_keys(ARRAY[%s], NULL::%s))[1]",
@@ -555,8 +580,9 @@ insertion(Target *target)
 static char *
 row_id(Target *target)
 {
-	return key_operand(target, psprintf("(s.doc OPERATOR(%s.->) '_id'::pg_catalog.text)",
-										quote_identifier(get_namespace_name(dp_types()->schema))));
+	return key_operand(key_type(target->rel, target->key),
+					   psprintf("(s.doc OPERATOR(%s.->) '_id'::pg_catalog.text)",
+								quote_identifier(get_namespace_name(dp_types()->schema))));
 }
 
 /* The key of a row as a bson_value. */
@@ -813,7 +839,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		appendStringInfo(sql, "%s OPERATOR(%s.=) ANY (%s)", expr, c->schema, operand);
 	else if (on_key && key_type(target->rel, target->key) != dp_types()->bson_value)
 	{
-		operand = key_operand(target, operand);
+		operand = key_operand(key_type(target->rel, target->key), operand);
 		/* a limit between the keys, such as 2.5, is for the filter */
 		if (how != DP_COMPARE_EQ)
 			appendStringInfo(sql, "(%s IS NULL OR ", operand);
@@ -1105,17 +1131,21 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 	lookup->is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
 					   target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	lookup->deep = path->nsteps > 1;
+	lookup->is_split = target.rel->trigdesc != NULL && dp_split_hook != NULL &&
+					   dp_split_hook(target.rel, target.doc) != NULL;
+	lookup->type = dp_types()->bson_value;
 	if (target.key != 0 && is_id(path))
-		lookup->in = dp_collection_key_in(target.rel, target.key, "$1");
+	{
+		lookup->is_key = true;
+		lookup->expr = psprintf("t.%s", column(&target, target.key));
+		lookup->type = key_type(target.rel, target.key);
+	}
 	else
 	{
 		index = dp_doc_index(dp_doc_facts(target.rel, target.doc), path, &lookup->arrays);
 		if (index != NULL)
-		{
 			lookup->expr = psprintf("(%s OPERATOR(%s.->) %s::pg_catalog.text)", lookup->doc, schema,
 									quote_literal_cstr(index));
-			lookup->in = psprintf("%s OPERATOR(%s.=) ANY ($1)", lookup->expr, schema);
-		}
 	}
 	table_close(target.rel, AccessShareLock);
 }

@@ -112,12 +112,19 @@ typedef struct DpDocLookup
 	char *source;  /* "schema"."relation" AS t */
 	char *doc;     /* t."column" with the documents */
 	char *key;     /* the row's key as a bson_value; NULL if it has none */
-	char *expr;    /* the indexed expression for the path, a bson_value; NULL if there is none */
-	char *in;      /* whether the value at the path is among $1; NULL without an index */
+	char *expr;    /* the column or expression with an index for the path; NULL if there is none */
+	Oid type;      /* its type: bson_value, unless it is the key */
+	bool is_key;   /* it is the key: unique, and neither null nor an array */
 	bool arrays;   /* it may be an array, or NULL for an array on the way if the path is ... */
 	bool deep;     /* ... of several steps: for filters these rows count, too */
 	bool is_table; /* rows have a tableoid and a ctid */
+	bool is_split; /* patterns have split the documents */
 } DpDocLookup;
+
+/* Conditions on expr: it is a value, or among values, SQL of the types bson_value and bson_value[].
+ */
+extern char *dp_doc_lookup_is(const DpDocLookup *lookup, const char *value);
+extern char *dp_doc_lookup_in(const DpDocLookup *lookup, const char *values);
 
 /* Raises what collection_find() does for relations without documents. */
 extern void dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup);

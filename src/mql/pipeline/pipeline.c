@@ -24,9 +24,13 @@ static const DpStage stages[] = {
 	{ "$bucketAuto", dp_stage_bucket_auto },
 	{ "$collStats", dp_stage_coll_stats, true },
 	{ "$count", dp_stage_count },
+	{ "$documents", dp_stage_documents, true },
+	{ "$facet", dp_stage_facet },
+	{ "$graphLookup", dp_stage_graph_lookup },
 	{ "$group", dp_stage_group },
 	{ "$indexStats", dp_stage_index_stats, true },
 	{ "$limit", dp_stage_limit },
+	{ "$lookup", dp_stage_lookup },
 	{ "$match", dp_stage_match },
 	{ "$merge", dp_stage_merge },
 	{ "$out", dp_stage_out },
@@ -38,6 +42,7 @@ static const DpStage stages[] = {
 	{ "$skip", dp_stage_skip },
 	{ "$sort", dp_stage_sort },
 	{ "$sortByCount", dp_stage_sort_by_count },
+	{ "$unionWith", dp_stage_union },
 	{ "$unset", dp_stage_change },
 	{ "$unwind", dp_stage_unwind },
 };
@@ -79,9 +84,6 @@ dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
 	if (OidIsValid(relid))
 		shared.reads = list_make1_oid(relid);
 	dp_query_stages(q, pipeline, NULL);
-	if (!OidIsValid(relid) && q->from.len == 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("pipeline without a relation must begin with $documents")));
 	text = dp_query_text(q);
 	if (shared.writes == NIL)
 	{
@@ -107,9 +109,7 @@ dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
 void
 dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 {
-	DpIter iter;
 	DpValue spec;
-	uint32 i = 0;
 
 	check_stack_depth();
 	if (pipeline->type != DP_TYPE_ARRAY)
@@ -117,10 +117,10 @@ dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 	if (++q->pipeline->depth > MAX_DEPTH)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("pipelines must not be nested more than %d deep", MAX_DEPTH)));
-	dp_iter_init_value(&iter, pipeline);
-	while (dp_iter_next_value(&iter, &spec))
+	dp_iter_init_value(&q->rest, pipeline);
+	while (dp_iter_next_value(&q->rest, &spec))
 	{
-		DpLocation stage = dp_location_index(location, i++);
+		DpLocation stage = dp_location_index(location, q->index++);
 
 		if (++q->pipeline->stages > MAX_STAGES)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

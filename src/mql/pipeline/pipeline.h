@@ -52,6 +52,7 @@ typedef struct DpQuery
 {
 	DpPipeline *pipeline;
 	Oid relid;       /* the relation that is read, or invalid */
+	bool in_facet;   /* the pipeline belongs to a $facet */
 	const char *let; /* SQL: the document of variables; NULL if there are none */
 	StringInfoData with;
 	StringInfoData from; /* empty until the source has been chosen */
@@ -67,6 +68,8 @@ typedef struct DpQuery
 	bool limited;
 	int64 limit; /* if limited */
 	int64 skip;
+	DpIter rest;  /* the stages that follow */
+	uint32 index; /* of the next one */
 } DpQuery;
 
 /* ---------------------------------------------------------------- stages */
@@ -101,6 +104,8 @@ extern void dp_stage_coll_stats(DpQuery *q, const DpValue *spec, const DpLocatio
 extern void dp_stage_index_stats(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_out(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location);
+extern void dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_documents(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_union(DpQuery *q, const DpValue *spec, const DpLocation *location);
 extern void dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location);
@@ -116,6 +121,9 @@ extern DpQuery *
 dp_query_from(DpPipeline *pipeline, const char *from, const char *doc, const char *let);
 extern void dp_query_stages(DpQuery *q, const DpValue *stages, const DpLocation *location);
 
+/* Whether the first stage of a pipeline is $documents, so that it needs no relation. */
+extern bool dp_pipeline_has_documents(const DpValue *pipeline);
+
 /* The text of a query. */
 extern char *dp_query_text(DpQuery *q);
 
@@ -124,6 +132,12 @@ extern void dp_query_nest(DpQuery *q);
 
 /* The same with more columns; returns the alias of the subquery. */
 extern const char *dp_query_nest_with(DpQuery *q, const char *columns);
+
+/* The same with a fence: expressions of the columns are computed once. */
+extern const char *dp_query_fence(DpQuery *q, const char *columns);
+
+/* Begins again on a FROM item that has the stages so far and the column doc. */
+extern void dp_query_restart(DpQuery *q, const char *from, const char *alias);
 
 /*
  * These make a query ready for a clause, nesting it if necessary: for conditions, for another FROM

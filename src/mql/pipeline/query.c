@@ -107,6 +107,14 @@ dp_query_nest_with(DpQuery *q, const char *extra)
 	return pnstrdup(q->doc, strchr(q->doc, '.') - q->doc);
 }
 
+const char *
+dp_query_fence(DpQuery *q, const char *extra)
+{
+	/* the planner does not flatten groups, windows, or what is limited */
+	nest(q, extra, q->group == NULL && q->window == NULL && !q->limited && q->skip == 0);
+	return pnstrdup(q->doc, strchr(q->doc, '.') - q->doc);
+}
+
 static void
 nest(DpQuery *q, const char *extra, bool fence)
 {
@@ -119,8 +127,15 @@ nest(DpQuery *q, const char *extra, bool fence)
 	alias = dp_query_alias(q, "q");
 	appendStringInfo(&from, ") AS %s", alias);
 	q->ordered = q->ordered || q->order != NULL || q->window != NULL;
+	dp_query_restart(q, from.data, alias);
+}
+
+void
+dp_query_restart(DpQuery *q, const char *from, const char *alias)
+{
 	resetStringInfo(&q->with);
-	q->from = from;
+	resetStringInfo(&q->from);
+	appendStringInfoString(&q->from, from);
 	resetStringInfo(&q->where);
 	q->doc = psprintf("%s.doc", alias);
 	q->computed = false;
@@ -138,6 +153,9 @@ start(DpQuery *q)
 
 	if (q->from.len > 0)
 		return;
+	if (!OidIsValid(q->relid))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("pipeline without a relation must begin with $documents")));
 	dp_collection_source(q->relid, NULL, NULL, &source);
 	appendStringInfoString(&q->from, source.from);
 	if (source.conditions != NULL)
@@ -179,9 +197,8 @@ const char *
 dp_query_column(DpQuery *q)
 {
 	start(q);
-	/* the planner does not flatten groups, windows, or what is limited */
 	if (q->computed || q->changes != NIL)
-		nest(q, NULL, q->group == NULL && q->window == NULL && !q->limited && q->skip == 0);
+		(void) dp_query_fence(q, NULL);
 	return q->doc;
 }
 
@@ -298,6 +315,5 @@ dp_query_row_order(DpQuery *q)
 		return NULL;
 	if (q->order != NULL)
 		dp_query_nest(q);
-	nest(q, "pg_catalog.row_number() OVER () AS n", false);
-	return psprintf("%.*s.n", (int) (strchr(q->doc, '.') - q->doc), q->doc);
+	return psprintf("%s.n", dp_query_nest_with(q, "pg_catalog.row_number() OVER () AS n"));
 }

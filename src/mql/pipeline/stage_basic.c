@@ -14,17 +14,17 @@
 #include "mql/update_tree.h"
 
 static void start_with(DpQuery *q, const DpValue *filter, const DpValue *sort);
-static bool depends_on_clock(const DpValue *v);
+static bool is_variable(const DpValue *v, bool let);
 
 /* ---------------------------------------------------------------- choosing */
 
 void
 dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	bool immutable = q->let == NULL && !depends_on_clock(spec);
+	bool immutable = !is_variable(spec, q->let != NULL);
 
 	dp_stage_document(spec, location);
-	if (q->let == NULL)
+	if (immutable || q->let == NULL)
 		(void) dp_filter_compile(spec, DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0),
 								 location);
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
@@ -43,22 +43,26 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 								   q->let == NULL ? "NULL" : q->let));
 }
 
-/* Whether a filter's result is not always the same for a document. */
+/* Whether a filter's result is not always the same for a document; let: there are variables. */
 static bool
-depends_on_clock(const DpValue *v)
+is_variable(const DpValue *v, bool let)
 {
 	DpIter iter;
 	DpElement e;
 
 	if (v->type == DP_TYPE_STRING)
-		return strncmp((const char *) v->data + 4, "$$NOW", 5) == 0 ||
-			   strncmp((const char *) v->data + 4, "$$CLUSTER_TIME", 14) == 0;
+	{
+		const char *s = (const char *) v->data + 4;
+
+		return let ? strncmp(s, "$$", 2) == 0
+				   : strncmp(s, "$$NOW", 5) == 0 || strncmp(s, "$$CLUSTER_TIME", 14) == 0;
+	}
 	if (!dp_type_is_container(v->type))
 		return false;
 	dp_iter_init_value(&iter, v);
 	while (dp_iter_next(&iter, &e))
 		if (strcmp(e.name, "$rand") == 0 || strcmp(e.name, "$sampleRate") == 0 ||
-			depends_on_clock(&e.value))
+			is_variable(&e.value, let))
 			return true;
 	return false;
 }

@@ -107,10 +107,10 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 									 : "NULL::pg_catalog.oid, NULL::pg_catalog.tid");
 	appendStringInfo(&sql, " FROM %s WHERE ", lookup.source);
 
-	if (lookup.in != NULL)
+	if (lookup.expr != NULL)
 	{
-		g->plan = prepare(psprintf("%s%s", sql.data, lookup.in), dp_types()->bson_value_array,
-						  CURSOR_OPT_GENERIC_PLAN);
+		g->plan = prepare(psprintf("%s%s", sql.data, dp_doc_lookup_in(&lookup, "$1")),
+						  dp_types()->bson_value_array, CURSOR_OPT_GENERIC_PLAN);
 		if (uses_index(g->plan))
 		{
 			g->access = DP_GRAPH_BY_VALUE;

@@ -1,0 +1,849 @@
+/*
+ * stage_join.c
+ *		Stages that bring several relations or pipelines together.
+ *
+ * $lookup by fields becomes, in this order of preference,
+ *
+ *		a LEFT JOIN on the key of the foreign collection, if the local document has one value;
+ *
+ *		a subquery for each document that finds foreign documents by an index;
+ *
+ *		a join of the values of all local and all foreign documents, which PostgreSQL hashes.
+ *
+ * $unwind of its result makes it an ordinary join.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "mql/collection_calls.h"
+#include "mql/expression.h"
+#include "mql/filter.h"
+#include "mql/pipeline/pipeline.h"
+
+/* Fields in one call of bson_build(): functions have at most 100 arguments */
+#define BUILD_FIELDS 40
+
+/* A document that SQL builds of fields */
+typedef struct Build
+{
+	StringInfoData sql;
+	int n;
+	const char *own;
+} Build;
+
+/* A $lookup */
+typedef struct Lookup
+{
+	Oid from;          /* or invalid: the pipeline begins with $documents */
+	const char *local; /* NULL: no equality */
+	const char *foreign;
+	const DpValue *let;      /* or NULL */
+	const DpValue *pipeline; /* or NULL: no stages */
+	const char *as;
+	DpLocation let_location;
+	DpLocation pipeline_location;
+	bool unwind;       /* each document found gives a row */
+	DpDocLookup found; /* if there is an equality */
+} Lookup;
+
+static void parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l);
+static bool take_unwind(DpQuery *q, const char *as);
+static void join_by_key(DpQuery *q, const Lookup *l);
+static void join_by_subquery(DpQuery *q, Lookup *l);
+static void join_by_values(DpQuery *q, Lookup *l);
+static char *add_item(DpQuery *q, const char *function, const char *path);
+static void find_equal(DpQuery *sub, const Lookup *l, const char *values);
+static void find_compared(DpQuery *sub, const Lookup *l, const char *let);
+static bool
+compared_field(const DpValue *filter, const DpValue *let, const char **field, const char **name);
+static void find(DpQuery *sub, const char *condition, const char *rare, const char *rest);
+static char *add_let(DpQuery *q, const Lookup *l, const char *carry);
+static void put_result(DpQuery *q, const Lookup *l, DpQuery *sub);
+static char *array_of(DpQuery *sub);
+static char *beside(DpQuery *q, const char *column);
+static void set_field(DpQuery *q, const char *column, const char *field, const char *value);
+static void unite(DpQuery *q, DpQuery *other);
+static void build_start(Build *b, const char *own);
+static void build_add(Build *b, const char *name, const char *value);
+static const char *build_end(Build *b);
+static bool is_constant(const DpValue *v);
+
+/* ---------------------------------------------------------------- $lookup */
+
+void
+dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	Lookup l = { 0 };
+	DpQuery *sub;
+	char *let;
+
+	parse_lookup(q, spec, location, &l);
+	l.unwind = take_unwind(q, l.as);
+	if (l.local != NULL)
+	{
+		dp_collection_lookup(l.from, dp_path_of_field(l.foreign), &l.found);
+		/* what is split off is neither in the index nor in the column */
+		if (l.found.is_split && !l.found.is_key)
+			l.found.expr = NULL;
+		if (l.found.is_key && !l.found.is_split && l.pipeline == NULL)
+			join_by_key(q, &l);
+		else if (l.found.expr != NULL)
+			join_by_subquery(q, &l);
+		else
+			join_by_values(q, &l);
+		return;
+	}
+	if (l.unwind)
+		dp_query_before_from(q);
+	(void) dp_query_column(q);
+	let = add_let(q, &l, NULL);
+	sub = dp_query_make(q->pipeline, l.from, let);
+	find_compared(sub, &l, let);
+	dp_query_stages(sub, l.pipeline, &l.pipeline_location);
+	put_result(q, &l, sub);
+}
+
+static void
+parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l)
+{
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(spec, location);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+		const char **field = strcmp(e.name, "localField") == 0     ? &l->local
+							 : strcmp(e.name, "foreignField") == 0 ? &l->foreign
+							 : strcmp(e.name, "as") == 0           ? &l->as
+																   : NULL;
+
+		if (field != NULL)
+		{
+			*field = dp_stage_string(&e.value, &inner);
+			dp_stage_check_field(*field, &inner);
+		}
+		else if (strcmp(e.name, "from") == 0)
+			l->from = dp_stage_relation(q, &e.value, &inner);
+		else if (strcmp(e.name, "let") == 0)
+		{
+			dp_stage_document(&e.value, &inner);
+			l->let = memcpy(palloc(sizeof(DpValue)), &e.value, sizeof(DpValue));
+			l->let_location = inner;
+		}
+		else if (strcmp(e.name, "pipeline") == 0)
+		{
+			if (e.value.type != DP_TYPE_ARRAY)
+				dp_bad_spec_type(&inner, "an array of stages", &e.value);
+			l->pipeline = memcpy(palloc(sizeof(DpValue)), &e.value, sizeof(DpValue));
+			l->pipeline_location = inner;
+		}
+		else
+			dp_bad_spec(&inner, "$lookup has no option \"%s\"", e.name);
+	}
+	if (l->as == NULL)
+		dp_bad_spec(location, "$lookup must have a field \"as\" for its result");
+	if ((l->local == NULL) != (l->foreign == NULL))
+		dp_bad_spec(location, "$lookup must have both localField and foreignField, or neither");
+	if (l->local == NULL && l->pipeline == NULL)
+		dp_bad_spec(location, "$lookup must have localField and foreignField, or a pipeline");
+	if (l->let != NULL && l->pipeline == NULL)
+		dp_bad_spec(location, "$lookup with let must have a pipeline");
+	if (!OidIsValid(l->from) && (l->local != NULL || !dp_pipeline_has_documents(l->pipeline)))
+		dp_bad_spec(location, "$lookup must have the name of a relation in \"from\"");
+	if (l->local != NULL && l->pipeline != NULL && l->pipeline->len == DP_DOCUMENT_MIN_SIZE)
+		l->pipeline = NULL;
+}
+
+/* Takes the next stage, if it is $unwind of the result without options. */
+static bool
+take_unwind(DpQuery *q, const char *as)
+{
+	DpIter rest = q->rest;
+	DpIter fields;
+	DpValue stage;
+	DpValue path;
+	DpElement e;
+
+	if (!dp_iter_next_value(&rest, &stage) || stage.type != DP_TYPE_DOCUMENT)
+		return false;
+	dp_iter_init_value(&fields, &stage);
+	if (!dp_iter_next(&fields, &e) || strcmp(e.name, "$unwind") != 0 ||
+		dp_iter_next(&fields, &(DpElement){ 0 }))
+		return false;
+	path = e.value;
+	if (path.type == DP_TYPE_DOCUMENT && (dp_document_count(path.data, path.len) != 1 ||
+										  !dp_document_find(path.data, path.len, "path", 4, &path)))
+		return false;
+	if (path.type != DP_TYPE_STRING || DP_STRING_LEN(&path) != strlen(as) + 1 ||
+		DP_STRING_DATA(&path)[0] != '$' || strcmp(DP_STRING_DATA(&path) + 1, as) != 0)
+		return false;
+	q->rest = rest;
+	q->index++;
+	return true;
+}
+
+/*
+ * Makes the rows a subquery with another column v: a row for each value at a path.  n numbers the
+ * documents if they have an order, or grouped is set.  Returns whether they have.
+ */
+static bool
+add_values(DpQuery *q, const char *path, bool grouped)
+{
+	bool ordered = q->ordered || q->order != NULL;
+	const char *number = "";
+
+	dp_query_before_from(q);
+	(void) dp_query_column(q);
+	if (ordered || grouped)
+	{
+		dp_query_nest_with(q, "pg_catalog.row_number() OVER () AS n");
+		number = psprintf("%s AS n, ", beside(q, "n"));
+	}
+	dp_query_nest_with(q, psprintf("%sdocpatterns._join_local(%s, %s) AS v", number, q->doc,
+								   dp_stage_sql_path(path)));
+	return ordered;
+}
+
+/*
+ * A join on the key.  A document with several local values has a subquery instead, because it is
+ * one row.
+ */
+static void
+join_by_key(DpQuery *q, const Lookup *l)
+{
+	DpQuery *sub = dp_query_make(q->pipeline, l->from, NULL);
+	const char *order;
+	char *found = dp_query_alias(q, "f");
+	char *value;
+
+	dp_query_before_from(sub);
+	if (l->unwind)
+	{
+		order = add_values(q, l->local, false) ? beside(q, "n") : NULL;
+		dp_query_where(sub, dp_doc_lookup_is(&l->found, beside(q, "v")));
+		appendStringInfo(&q->from, " CROSS JOIN LATERAL (%s) AS %s", dp_query_text(sub), found);
+		set_field(q, q->doc, l->as, psprintf("%s.doc", found));
+		q->order = order;
+		return;
+	}
+	order = dp_query_row_order(q);
+	dp_query_before_from(q);
+	value = add_item(q, "_join_value", l->local);
+	dp_query_where(sub, dp_doc_lookup_is(&l->found, value));
+	appendStringInfo(&q->from, " LEFT JOIN LATERAL (%s) AS %s ON true", dp_query_text(sub), found);
+	sub = dp_query_make(q->pipeline, l->from, NULL);
+	find_equal(sub, l, add_item(q, "_join_values", l->local));
+	set_field(q, q->doc, l->as,
+			  psprintf("CASE WHEN %s.doc IS NOT NULL THEN %s.bson_array(%s.doc) "
+					   "WHEN %s IS NULL THEN %s ELSE '[]'::%s.bson_value END",
+					   found, q->pipeline->own, found, value, array_of(sub), q->pipeline->own));
+	q->order = order;
+}
+
+/* Adds what a function computes of the document and a path as a column, whose name is returned. */
+static char *
+add_item(DpQuery *q, const char *function, const char *path)
+{
+	const char *column = dp_query_column(q);
+	char *alias = dp_query_alias(q, "l");
+
+	appendStringInfo(&q->from, " CROSS JOIN LATERAL (SELECT docpatterns.%s(%s, %s) AS v) AS %s",
+					 function, column, dp_stage_sql_path(path), alias);
+	return psprintf("%s.v", alias);
+}
+
+static void
+join_by_subquery(DpQuery *q, Lookup *l)
+{
+	DpQuery *sub;
+	char *values;
+	char *let;
+
+	if (l->unwind)
+		dp_query_before_from(q);
+	(void) dp_query_column(q);
+	let = add_let(q, l, NULL);
+	values = add_item(q, "_join_values", l->local);
+	sub = dp_query_make(q->pipeline, l->from, let);
+	find_equal(sub, l, values);
+	if (l->pipeline != NULL)
+		dp_query_stages(sub, l->pipeline, &l->pipeline_location);
+	put_result(q, l, sub);
+}
+
+/* The documents that are found are grouped by the local document. */
+static void
+join_by_values(DpQuery *q, Lookup *l)
+{
+	DpQuery *sub = dp_query_make(q->pipeline, l->from, NULL);
+	const char *own = q->pipeline->own;
+	bool rows = l->unwind && l->pipeline == NULL;
+	bool ordered = add_values(q, l->local, !rows);
+	char *number = beside(q, "n");
+	char *path = dp_stage_sql_path(l->foreign);
+	char *docs;
+
+	(void) dp_query_column(sub);
+	dp_query_nest_with(sub, psprintf("docpatterns._join_foreign(%s, %s) AS v", sub->doc, path));
+	appendStringInfo(&q->from,
+					 " %s %s ON %s OPERATOR(%s.=) %s AND docpatterns._join_once(%s, %s, "
+					 "%s, %s, %s)",
+					 rows ? "JOIN" : "LEFT JOIN", sub->from.data, beside(sub, "v"), own,
+					 beside(q, "v"), q->doc, dp_stage_sql_path(l->local), sub->doc, path,
+					 beside(q, "v"));
+	if (ordered)
+		q->order = number;
+	if (rows)
+	{
+		set_field(q, q->doc, l->as, sub->doc);
+		return;
+	}
+	q->group = number;
+	docs = psprintf("coalesce(%s.bson_agg(%s) FILTER (WHERE %s IS NOT NULL), '[]'::%s.bson_value)",
+					own, sub->doc, sub->doc, own);
+	dp_query_set_doc(q, psprintf("docpatterns._join_any(%s)", q->doc));
+	if (l->pipeline == NULL)
+		set_field(q, q->doc, l->as, docs);
+	else
+	{
+		char *let;
+		char *found = dp_query_alias(q, "f");
+
+		dp_query_nest_with(q, psprintf("%s AS found", docs));
+		let = add_let(q, l, "found");
+		sub = dp_query_from(q->pipeline,
+							psprintf("(SELECT e.value::%s.bson AS doc FROM %s.bson_elements(%s) "
+									 "AS e (value)) AS %s",
+									 own, own, beside(q, "found"), found),
+							psprintf("%s.doc", found), let);
+		dp_query_stages(sub, l->pipeline, &l->pipeline_location);
+		put_result(q, l, sub);
+	}
+}
+
+/* ---------------------------------------------------------------- finding */
+
+/* Chooses the foreign documents that have one of the values, by an index. */
+static void
+find_equal(DpQuery *sub, const Lookup *l, const char *values)
+{
+	const char *own = sub->pipeline->own;
+	const char *expr = l->found.expr;
+	char *condition = dp_doc_lookup_in(&l->found, values);
+	char *is_null = psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values);
+	char *has = NULL;
+
+	if (l->found.is_key)
+	{
+		find(sub, condition, NULL, NULL);
+		return;
+	}
+	if (l->found.arrays)
+	{
+		has = psprintf("docpatterns._join_has(%s, %s, %s)", l->found.doc,
+					   dp_stage_sql_path(l->foreign), values);
+		/* from the smallest array to what comes after all of them: no bytes */
+		condition = psprintf(
+			"(%s OR %s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
+			"%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value%s) "
+			"AND %s",
+			condition, expr, own, own, expr, own, own,
+			l->found.deep ? psprintf(" OR %s IS NULL", expr) : "", has);
+		if (l->found.deep)
+		{
+			find(sub, condition, NULL, NULL);
+			return;
+		}
+	}
+	/* a missing value is null, and so is undefined */
+	find(sub, condition, is_null,
+		 psprintf("(%s IS NULL OR %s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value)", expr,
+				  expr, own, own));
+}
+
+/*
+ * If the pipeline begins with {$match: {$expr: {$eq: ["$field", "$$name"]}}} and the field has an
+ * index, lets it find the documents that the stage will choose from.
+ */
+static void
+find_compared(DpQuery *sub, const Lookup *l, const char *let)
+{
+	DpDocLookup found;
+	DpIter iter;
+	DpValue first;
+	DpValue filter;
+	const char *field;
+	const char *name;
+	char *value;
+
+	if (!OidIsValid(l->from) || l->let == NULL)
+		return;
+	dp_iter_init_value(&iter, l->pipeline);
+	if (!dp_iter_next_value(&iter, &first) || first.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(first.data, first.len, "$match", 6, &filter) ||
+		!compared_field(&filter, l->let, &field, &name))
+		return;
+	dp_collection_lookup(l->from, dp_path_of_field(field), &found);
+	if (found.expr == NULL || (found.arrays && found.deep) || (found.is_split && !found.is_key))
+		return;
+	value = psprintf("(%s OPERATOR(%s.->) %s)", let, sub->pipeline->own,
+					 dp_stage_sql_path(psprintf("%s", name)));
+	/* a missing variable equals a missing field */
+	find(sub, dp_doc_lookup_is(&found, value),
+		 found.is_key ? NULL
+					  : psprintf("%s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value", value,
+								 sub->pipeline->own, sub->pipeline->own),
+		 psprintf("%s IS NULL", found.expr));
+}
+
+/* Whether documents must have a field that equals a variable; which. */
+static bool
+compared_field(const DpValue *filter, const DpValue *let, const char **field, const char **name)
+{
+	DpIter iter;
+	DpElement e;
+	DpValue sides[2];
+	DpValue value;
+	int n = 0;
+
+	if (filter->type != DP_TYPE_DOCUMENT)
+		return false;
+	check_stack_depth();
+	dp_iter_init_value(&iter, filter);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpIter inner;
+
+		if (strcmp(e.name, "$expr") == 0 && compared_field(&e.value, let, field, name))
+			return true;
+		if (e.value.type != DP_TYPE_ARRAY)
+			continue;
+		dp_iter_init_value(&inner, &e.value);
+		if (strcmp(e.name, "$and") == 0)
+			while (dp_iter_next_value(&inner, &value))
+				if (compared_field(&value, let, field, name))
+					return true;
+		if (strcmp(e.name, "$eq") != 0)
+			continue;
+		for (n = 0; n < 2 && dp_iter_next_value(&inner, &sides[n]); n++)
+			if (sides[n].type != DP_TYPE_STRING || DP_STRING_DATA(&sides[n])[0] != '$')
+				break;
+		if (n < 2)
+			continue;
+		for (int i = 0; i < 2; i++)
+		{
+			const char *path = DP_STRING_DATA(&sides[i]) + 1;
+			const char *variable = DP_STRING_DATA(&sides[1 - i]) + 1;
+
+			if (path[0] != '$' && path[0] != '\0' && path[0] != '.' && strstr(path, "..") == NULL &&
+				path[strlen(path) - 1] != '.' && variable[0] == '$' &&
+				dp_document_find(let->data, let->len, variable + 1, strlen(variable + 1), &value))
+			{
+				*field = path;
+				*name = variable + 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * Chooses the documents that meet the condition; if rare, which does not depend on them, also
+ * those of the rest.
+ */
+static void
+find(DpQuery *sub, const char *condition, const char *rare, const char *rest)
+{
+	DpQuery *other;
+
+	dp_query_before_from(sub);
+	if (rare != NULL)
+	{
+		other = dp_query_make(sub->pipeline, sub->relid, NULL);
+		dp_query_before_from(other);
+		dp_query_where(other, rare);
+		dp_query_where(other, rest);
+	}
+	dp_query_where(sub, condition);
+	if (rare != NULL)
+		unite(sub, other);
+}
+
+/* ---------------------------------------------------------------- variables and results */
+
+/*
+ * Adds a column with the variables of a pipeline, those around it too; carry is a column that is
+ * still needed.  Returns SQL for the variables, NULL if there are none.
+ */
+static char *
+add_let(DpQuery *q, const Lookup *l, const char *carry)
+{
+	const char *own = q->pipeline->own;
+	const char *let;
+	DpIter iter;
+	DpElement e;
+	Build b;
+
+	if (l->let == NULL || l->let->len == DP_DOCUMENT_MIN_SIZE)
+		return q->let == NULL ? NULL : pstrdup(q->let);
+	build_start(&b, own);
+	dp_iter_init_value(&iter, l->let);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&l->let_location, &e);
+
+		if (!((e.name[0] >= 'a' && e.name[0] <= 'z') || (e.name[0] & 0x80)))
+			dp_bad_spec(&inner, "the name of a variable begins with a small letter");
+		for (const char *c = e.name; *c != '\0'; c++)
+			if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+				  (*c >= '0' && *c <= '9') || *c == '_' || (*c & 0x80)))
+				dp_bad_spec(&inner, "the name of a variable has letters, digits and underscores");
+		build_add(&b, e.name,
+				  psprintf("coalesce(%s, '{\"$undefined\": true}'::%s.bson_value)",
+						   dp_query_eval(q, &e.value, &inner), own));
+	}
+	let = build_end(&b);
+	if (q->let != NULL)
+		let = psprintf("%s OPERATOR(%s.||) %s", q->let, own, let);
+	dp_query_fence(q, carry == NULL
+						  ? psprintf("%s AS let", let)
+						  : psprintf("%s AS %s, %s AS let", beside(q, carry), carry, let));
+	return beside(q, "let");
+}
+
+/* Puts the documents of a subquery into the field of each document, or each of them into a row. */
+static void
+put_result(DpQuery *q, const Lookup *l, DpQuery *sub)
+{
+	char *alias;
+
+	if (!l->unwind)
+	{
+		set_field(q, q->doc, l->as, array_of(sub));
+		return;
+	}
+	alias = dp_query_alias(q, "f");
+	dp_query_before_from(q);
+	appendStringInfo(&q->from, " CROSS JOIN LATERAL (%s) AS %s", dp_query_text(sub), alias);
+	set_field(q, q->doc, l->as, psprintf("%s.doc", alias));
+}
+
+/* The documents of a query as an array, in their order. */
+static char *
+array_of(DpQuery *sub)
+{
+	const char *own = sub->pipeline->own;
+	const char *doc = dp_query_doc(sub);
+
+	if (sub->order != NULL || sub->limited || sub->skip > 0 || sub->group != NULL ||
+		sub->window != NULL)
+	{
+		dp_query_nest(sub);
+		doc = sub->doc;
+	}
+	dp_query_set_doc(sub,
+					 psprintf("coalesce(%s.bson_agg(%s), '[]'::%s.bson_value)", own, doc, own));
+	return psprintf("(%s)", dp_query_text(sub));
+}
+
+/* A column beside that of the document. */
+static char *
+beside(DpQuery *q, const char *column)
+{
+	return psprintf("%.*s.%s", (int) (strchr(q->doc, '.') - q->doc), q->doc, column);
+}
+
+static void
+set_field(DpQuery *q, const char *column, const char *field, const char *value)
+{
+	dp_query_set_doc(q, psprintf("%s.bson_set(%s, %s, %s)", q->pipeline->own, column,
+								 dp_stage_sql_path(field), value));
+}
+
+/* Appends the documents of another query. */
+static void
+unite(DpQuery *q, DpQuery *other)
+{
+	char *alias = dp_query_alias(q, "q");
+
+	dp_query_restart(q,
+					 psprintf("((%s) UNION ALL (%s)) AS %s", dp_query_text(q), dp_query_text(other),
+							  alias),
+					 alias);
+}
+
+/* ---------------------------------------------------------------- $graphLookup */
+
+void
+dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	const char *own = q->pipeline->own;
+	const char *as = NULL;
+	const char *connect_from = NULL;
+	const char *connect_to = NULL;
+	const char *depth_field = NULL;
+	const char *column;
+	char *depth = NULL;
+	char *restrict_to = NULL;
+	char *alias;
+	Oid relid = InvalidOid;
+	DpValue start = { NULL, 0, DP_TYPE_EOD };
+	DpLocation start_location;
+	DpDocLookup found;
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(spec, location);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+		const char **field = strcmp(e.name, "connectFromField") == 0 ? &connect_from
+							 : strcmp(e.name, "connectToField") == 0 ? &connect_to
+							 : strcmp(e.name, "depthField") == 0     ? &depth_field
+							 : strcmp(e.name, "as") == 0             ? &as
+																	 : NULL;
+
+		if (field != NULL)
+		{
+			*field = dp_stage_string(&e.value, &inner);
+			dp_stage_check_field(*field, &inner);
+		}
+		else if (strcmp(e.name, "from") == 0)
+			relid = dp_stage_relation(q, &e.value, &inner);
+		else if (strcmp(e.name, "startWith") == 0)
+		{
+			start = e.value;
+			start_location = inner;
+		}
+		else if (strcmp(e.name, "maxDepth") == 0)
+			depth = psprintf(INT64_FORMAT,
+							 Min(dp_stage_number(&e.value, 0, &inner), (int64) PG_INT32_MAX));
+		else if (strcmp(e.name, "restrictSearchWithMatch") == 0)
+		{
+			dp_stage_document(&e.value, &inner);
+			(void) dp_filter_compile(&e.value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, &inner);
+			restrict_to = dp_sql_document(&e.value);
+		}
+		else
+			dp_bad_spec(&inner, "$graphLookup has no option \"%s\"", e.name);
+	}
+	if (!OidIsValid(relid) || start.type == DP_TYPE_EOD || connect_from == NULL ||
+		connect_to == NULL || as == NULL)
+		dp_bad_spec(
+			location,
+			"$graphLookup must have from, startWith, connectFromField, connectToField and as");
+	dp_collection_lookup(relid, dp_path_of_field(connect_to), &found);
+	if (found.is_split)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("$graphLookup cannot read the split documents of table \"%s\"",
+							   get_rel_name(relid)),
+						errdetail("At path \"%s\".", dp_location_text(location)),
+						errhint("Name the view of its whole documents.")));
+
+	column = dp_query_column(q);
+	alias = dp_query_alias(q, "g");
+	set_field(q, column, as,
+			  psprintf("(SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM "
+					   "%s.graph_lookup(%s::pg_catalog.regclass, %s, %s, %s, %s, %s, %s) AS %s)",
+					   own, alias, own, own,
+					   quote_literal_cstr(quote_qualified_identifier(
+						   get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid))),
+					   dp_query_eval(q, &start, &start_location), dp_stage_sql_path(connect_from),
+					   dp_stage_sql_path(connect_to),
+					   depth == NULL ? "NULL::pg_catalog.int4" : depth,
+					   restrict_to == NULL ? psprintf("NULL::%s.bson", own) : restrict_to,
+					   depth_field == NULL ? "NULL::pg_catalog.text"
+										   : dp_stage_sql_path(depth_field),
+					   alias));
+}
+
+/* ---------------------------------------------------------------- $unionWith and $documents */
+
+void
+dp_stage_union(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpQuery *other;
+	DpValue pipeline = { NULL, 0, DP_TYPE_EOD };
+	DpLocation pipeline_location;
+	Oid relid = InvalidOid;
+	DpIter iter;
+	DpElement e;
+
+	if (spec->type == DP_TYPE_STRING)
+		relid = dp_stage_relation(q, spec, location);
+	else
+	{
+		dp_stage_document(spec, location);
+		dp_iter_init_value(&iter, spec);
+		while (dp_iter_next(&iter, &e))
+		{
+			DpLocation inner = dp_location_field(location, &e);
+
+			if (strcmp(e.name, "coll") == 0)
+				relid = dp_stage_relation(q, &e.value, &inner);
+			else if (strcmp(e.name, "pipeline") == 0)
+			{
+				pipeline = e.value;
+				pipeline_location = inner;
+			}
+			else
+				dp_bad_spec(&inner, "$unionWith has no option \"%s\"", e.name);
+		}
+		if (!OidIsValid(relid) && !dp_pipeline_has_documents(&pipeline))
+			dp_bad_spec(location, "$unionWith must have the name of a relation in \"coll\"");
+	}
+	other = dp_query_make(q->pipeline, relid, q->let);
+	if (pipeline.type != DP_TYPE_EOD)
+		dp_query_stages(other, &pipeline, &pipeline_location);
+	unite(q, other);
+}
+
+bool
+dp_pipeline_has_documents(const DpValue *pipeline)
+{
+	DpIter iter;
+	DpElement e;
+	DpValue first;
+
+	if (pipeline->type != DP_TYPE_ARRAY)
+		return false;
+	dp_iter_init_value(&iter, pipeline);
+	if (!dp_iter_next_value(&iter, &first) || first.type != DP_TYPE_DOCUMENT)
+		return false;
+	dp_iter_init_value(&iter, &first);
+	return dp_iter_next(&iter, &e) && strcmp(e.name, "$documents") == 0;
+}
+
+void
+dp_stage_documents(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	const char *own = q->pipeline->own;
+	char *alias = dp_query_alias(q, "d");
+	StringInfoData sql;
+	DpIter iter;
+	DpValue doc;
+	uint32 i = 0;
+
+	if (OidIsValid(q->relid))
+		dp_bad_spec(location, "$documents must be in a pipeline without a relation");
+	initStringInfo(&sql);
+	q->doc = psprintf("'{}'::%s.bson", own);
+	if (spec->type == DP_TYPE_ARRAY && spec->len > DP_DOCUMENT_MIN_SIZE)
+	{
+		dp_iter_init_value(&iter, spec);
+		while (dp_iter_next_value(&iter, &doc))
+		{
+			DpLocation inner = dp_location_index(location, i++);
+
+			if (doc.type != DP_TYPE_DOCUMENT)
+				dp_bad_spec_type(&inner, "a document", &doc);
+			appendStringInfo(&sql, "%s(%s)", sql.len > 0 ? ", " : "(VALUES ",
+							 is_constant(&doc)
+								 ? dp_sql_document(&doc)
+								 : psprintf("%s::%s.bson", dp_query_eval(q, &doc, &inner), own));
+		}
+		appendStringInfo(&sql, ") AS %s (doc)", alias);
+	}
+	else
+		appendStringInfo(&sql,
+						 "(SELECT e.value::%s.bson AS doc FROM %s.bson_elements(%s) AS e (value)) "
+						 "AS %s",
+						 own, own, dp_query_eval(q, spec, location), alias);
+	dp_query_restart(q, sql.data, alias);
+}
+
+/* Whether an expression is a value as it stands. */
+static bool
+is_constant(const DpValue *v)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (v->type == DP_TYPE_STRING)
+		return DP_STRING_DATA(v)[0] != '$';
+	if (!dp_type_is_container(v->type))
+		return true;
+	dp_iter_init_value(&iter, v);
+	while (dp_iter_next(&iter, &e))
+		if (e.name[0] == '$' || !is_constant(&e.value))
+			return false;
+	return true;
+}
+
+/* ---------------------------------------------------------------- $facet */
+
+void
+dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	bool ordered = q->ordered || q->order != NULL;
+	char *input = dp_query_alias(q, "input");
+	char *alias = dp_query_alias(q, "q");
+	char *text;
+	DpIter iter;
+	DpElement e;
+	Build b;
+
+	if (q->in_facet)
+		dp_bad_spec(location, "$facet cannot be inside of $facet");
+	dp_stage_document(spec, location);
+	if (spec->len == DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(location, "$facet must have a field with a pipeline");
+	text = dp_query_text(q);
+	build_start(&b, q->pipeline->own);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+		DpQuery *sub = dp_query_from(q->pipeline, input, psprintf("%s.doc", input), q->let);
+
+		if (e.namelen == 0 || e.name[0] == '$' || strchr(e.name, '.') != NULL)
+			dp_bad_spec(&inner,
+						"the name of a field must not be empty or have dots or dollar signs");
+		sub->in_facet = true;
+		sub->ordered = ordered;
+		dp_query_stages(sub, &e.value, &inner);
+		build_add(&b, e.name, array_of(sub));
+	}
+	dp_query_restart(q,
+					 psprintf("(WITH %s AS (%s) SELECT %s AS doc) AS %s", input, text,
+							  build_end(&b), alias),
+					 alias);
+	q->ordered = false;
+}
+
+/* ---------------------------------------------------------------- documents of fields */
+
+static void
+build_start(Build *b, const char *own)
+{
+	initStringInfo(&b->sql);
+	b->n = 0;
+	b->own = own;
+}
+
+static void
+build_add(Build *b, const char *name, const char *value)
+{
+	if (b->n % BUILD_FIELDS != 0)
+		appendStringInfoString(&b->sql, ", ");
+	else if (b->n > 0)
+		appendStringInfo(&b->sql, ") OPERATOR(%s.||) %s.bson_build(", b->own, b->own);
+	else
+		appendStringInfo(&b->sql, "%s.bson_build(", b->own);
+	b->n++;
+	appendStringInfo(&b->sql, "%s::pg_catalog.text, %s", quote_literal_cstr(name), value);
+}
+
+static const char *
+build_end(Build *b)
+{
+	appendStringInfoChar(&b->sql, ')');
+	return b->sql.data;
+}
