@@ -111,16 +111,6 @@
 #endif
 
 /*
- * PostgreSQL 18 keeps what it knows of a collation in its struct. For files that include
- * utils/pg_locale.h.
- */
-#if PG_VERSION_NUM >= 180000
-#define dp_collate_is_c(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
-#else
-#define dp_collate_is_c(collation) lc_collate_is_c(collation)
-#endif
-
-/*
  * PostgreSQL 18 counts index searches for EXPLAIN.
  */
 #if PG_VERSION_NUM >= 180000

@@ -29,10 +29,12 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
@@ -49,8 +51,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
-#include "utils/pg_locale.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
@@ -75,6 +77,7 @@ text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_c
 		  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool is_served(Oid relid, RelOptInfo *rel, OpExpr *field, bool like, Oid collation);
 static bool is_column(Relation index, Node *field, bool like, Oid collation);
+static bool orders_bytes(Oid collation);
 static bool contains(Node *node, void *field);
 static Node *prefix_condition(Expr *field, Const *pattern);
 static bool may_be_other(const char *prefix);
@@ -403,12 +406,35 @@ is_column(Relation index, Node *field, bool like, Oid collation)
 			continue;
 		if (equal(lfirst(lc), field) &&
 			(index->rd_rel->relam != BTREE_AM_OID ||
-			 (like ? index->rd_opfamily[i] == TEXT_PATTERN_BTREE_FAM_OID || dp_collate_is_c(order)
+			 (like ? index->rd_opfamily[i] == TEXT_PATTERN_BTREE_FAM_OID || orders_bytes(order)
 				   : order == collation)))
 			return true;
 		lc = lnext(expressions, lc);
 	}
 	return false;
+}
+
+/* Whether a collation is C.  (utils/pg_locale.h, which knows, needs the headers of ICU.) */
+static bool
+orders_bytes(Oid collation)
+{
+	HeapTuple tuple;
+	char *name;
+	char provider;
+	bool isnull;
+
+	if (collation != DEFAULT_COLLATION_OID)
+		return collation == C_COLLATION_OID;
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+	name = TextDatumGetCString(SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate,
+											   &isnull));
+	ReleaseSysCache(tuple);
+	/* all of the builtin provider's order bytes */
+	return provider == 'b' ||
+		   (provider == 'c' && (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0));
 }
 
 static bool
