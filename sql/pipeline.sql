@@ -184,3 +184,47 @@ CREATE FUNCTION docpatterns._update(doc bson, stages bson_value, let bson) RETUR
 -- NULL if the document is pruned: the stage is a subquery with WHERE .. IS NOT NULL.
 CREATE FUNCTION docpatterns._redact(doc bson, expression bson_value, let bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pipeline_redact' LANGUAGE C STABLE PARALLEL SAFE COST 10;
+
+-- The accumulators of $group, all of MongoDB 8: fields is {total: {$sum: "$x"}, ..}, the result a
+-- document of their values (without the _id), NULL without rows. Documents that are NULL do not
+-- count. $first, $last, $firstN, $lastN, $push, $mergeObjects and $concatArrays depend on the order
+-- in which rows come: write ORDER BY inside the aggregate, or sort in a subquery. fields must be the
+-- same for all rows; let may differ. key is the group's key, for an n that is an expression of it
+-- ({n: {$cond: [{$eq: ["$a", 1]}, 2, 3]}}, where key is {a: 1}). $addToSet and $setUnion are sorted.
+--
+-- _accumulate is also for OVER (...). With a frame whose start moves, rows are removed again; only
+-- $minN, $maxN, $top.., $bottom.., $addToSet, $setUnion, $median and $percentile take time that grows
+-- with the frame. An empty frame gives NULL: write coalesce(.., docpatterns._accumulate_none(fields,
+-- let)). One call computes all fields that have the same frame.
+--
+-- _accumulate_any has no order and works in parallel: it is for fields without those seven
+-- accumulators.
+CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_accumulate_step' LANGUAGE C STABLE PARALLEL SAFE COST 2;
+CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson, bson_value)
+  RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_accumulate_step' LANGUAGE C STABLE PARALLEL SAFE COST 2;
+CREATE FUNCTION docpatterns._accumulate_in(internal, bson, bson, bson) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_accumulate_in' LANGUAGE C STABLE PARALLEL SAFE COST 2;
+CREATE FUNCTION docpatterns._accumulate_out(internal, bson, bson, bson) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_accumulate_out' LANGUAGE C STABLE PARALLEL SAFE COST 2;
+CREATE FUNCTION docpatterns._accumulate_none(fields bson, let bson) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_accumulate_none' LANGUAGE C STABLE PARALLEL SAFE;
+
+CREATE AGGREGATE docpatterns._accumulate(doc bson, fields bson, let bson) (
+  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  FINALFUNC = docpatterns.bson_accumulate_final,
+  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = internal,
+  MFINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE docpatterns._accumulate(doc bson, fields bson, let bson, key bson_value) (
+  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  FINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
+);
+CREATE AGGREGATE docpatterns._accumulate_any(doc bson, fields bson, let bson) (
+  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  FINALFUNC = docpatterns.bson_accumulate_final,
+  COMBINEFUNC = docpatterns.bson_accumulate_combine,
+  SERIALFUNC = docpatterns.bson_accumulate_serialize,
+  DESERIALFUNC = docpatterns.bson_accumulate_deserialize, PARALLEL = SAFE
+);

@@ -202,10 +202,31 @@ row_candidate(Row *row, const DpSlot *slot, DpCandidate *c)
 	return true;
 }
 
-/* Notes a number of a median. */
+/* The first of the sorted numbers that is not less. */
+static int64
+numbers_find(const DpNumbers *numbers, double d)
+{
+	int64 low = 0;
+	int64 high = numbers->n;
+
+	while (low < high)
+	{
+		int64 middle = (low + high) / 2;
+
+		if (numbers->d[middle] < d)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Notes a number of a median; those of a window are sorted. */
 static void
 numbers_add(DpAccumulation *g, DpNumbers *numbers, double d)
 {
+	int64 at = g->acc->window ? numbers_find(numbers, d) : numbers->n;
+
 	if (numbers->n == numbers->room)
 	{
 		int64 room = Max(8, numbers->room * 2);
@@ -214,7 +235,20 @@ numbers_add(DpAccumulation *g, DpNumbers *numbers, double d)
 										: repalloc_huge(numbers->d, sizeof(double) * room);
 		numbers->room = room;
 	}
-	numbers->d[numbers->n++] = d;
+	memmove(numbers->d + at + 1, numbers->d + at, sizeof(double) * (numbers->n++ - at));
+	numbers->d[at] = d;
+}
+
+/* Takes a number out of those of a window.  Returns false if it is not there. */
+static bool
+numbers_take(DpNumbers *numbers, double d)
+{
+	int64 at = numbers_find(numbers, d);
+
+	if (at == numbers->n || numbers->d[at] != d)
+		return false;
+	memmove(numbers->d + at, numbers->d + at + 1, sizeof(double) * (--numbers->n - at));
+	return true;
 }
 
 /* A number as a double; false for other values. */
@@ -252,11 +286,89 @@ deviation_add(DpSlotState *s, const DpValue *v, int sign)
 	s->n += sign;
 }
 
-void
+/* Raises an error about a value that an accumulator does not take. */
+static void
+wrong_value(const DpAccumulation *g, const DpSlot *slot, const DpValue *v)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("field \"%.*s\" must accumulate %s, not %s",
+						   (int) Min(g->acc->fields[slot->visible].namelen, 200),
+						   g->acc->fields[slot->visible].name,
+						   slot->elements ? "arrays" : "documents", dp_type_name(v->type))));
+}
+
+/*
+ * Takes the value of a row into a set or out of it, or its elements, or into the best ones. Returns
+ * false if it is not there.
+ */
+static bool
+list_row(DpAccumulation *g, Row *row, const DpSlot *slot, DpSlotState *s, int sign)
+{
+	DpCandidate c;
+	DpValue array;
+	DpIter iter;
+
+	if (!row_candidate(row, slot, &c))
+		return true;
+	if (!slot->elements)
+	{
+		if (sign < 0 && g->acc->arrival)
+			return dp_list_take(slot, &s->in, &c);
+		dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, slot->cap);
+		return true;
+	}
+	array = c.value;
+	if (array.type != DP_TYPE_ARRAY)
+		wrong_value(g, slot, &array);
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &c.value))
+		if (sign > 0)
+			dp_list_add(g, slot, &s->in, &c, slot->cap);
+		else if (!dp_list_take(slot, &s->in, &c))
+			return false;
+	return true;
+}
+
+/* Takes the value of a row into a series. */
+static void
+series_row(DpAccumulation *g, Row *row, const DpSlot *slot, DpSeries *q)
+{
+	const DpValue *v;
+	DpValue null;
+
+	/* the first ones are there */
+	if (q->n >= slot->cap && !slot->by_value && !slot->descending)
+		return;
+	v = row_value(row, slot->expr);
+	if (dp_is_nullish(v) && (slot->skip_null || (slot->skip_missing && v->type == DP_TYPE_EOD)))
+		return;
+	if (slot->elements)
+	{
+		DpIter iter;
+		DpValue element;
+
+		if (v->type != DP_TYPE_ARRAY)
+			wrong_value(g, slot, v);
+		dp_iter_init_value(&iter, v);
+		while (dp_iter_next_value(&iter, &element))
+			dp_series_add(g, slot, q, &element, g->nin);
+		return;
+	}
+	if (slot->objects && v->type != DP_TYPE_DOCUMENT)
+		wrong_value(g, slot, v);
+	if (v->type == DP_TYPE_EOD)
+	{
+		(void) dp_result_null(&null);
+		v = &null;
+	}
+	dp_series_add(g, slot, q, v, g->nin);
+}
+
+bool
 dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint32 keylen, int sign)
 {
 	const DpAccumulators *acc = g->acc;
-	DpCandidate c;
+	bool known = true;
 	Row row;
 	double d;
 
@@ -280,17 +392,31 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 				deviation_add(s, row_value(&row, slot->expr), sign);
 				break;
 			case DP_SLOT_MEDIAN:
-				if (value_as_double(row_value(&row, slot->expr), &d) && !isnan(d))
+				if (!value_as_double(row_value(&row, slot->expr), &d) || isnan(d))
+					break;
+				if (sign < 0 && acc->arrival)
+					known = numbers_take(&s->median.in, d) && known;
+				else
 					numbers_add(g, sign > 0 ? &s->median.in : &s->median.out, d);
 				break;
 			case DP_SLOT_LIST:
-				if (row_candidate(&row, slot, &c))
-					dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, dp_list_cap(slot));
+				known = list_row(g, &row, slot, s, sign) && known;
+				break;
+			case DP_SLOT_SERIES:
+				if (sign > 0)
+					series_row(g, &row, slot, &s->series);
+				else
+					dp_series_take(&s->series, g->nout);
 				break;
 		}
 	}
+	if (sign > 0)
+		g->nin++;
+	else
+		g->nout++;
 	if (row.state.shared != NULL)
 		dp_finder_free(&row.finder);
+	return known;
 }
 
 bool
@@ -318,6 +444,9 @@ dp_accumulation_changes(const DpAccumulation *g)
 				break;
 			case DP_SLOT_MEDIAN:
 				same = s->median.in.n == 0 && s->median.out.n == 0;
+				break;
+			case DP_SLOT_SERIES:
+				same = s->series.n == 0;
 				break;
 			case DP_SLOT_LIST:
 				same = dp_list_cancels(slot, &s->in, &s->out);
@@ -402,6 +531,8 @@ whole_finish(DpAccumulation *g)
 			case DP_SLOT_LIST:
 				s->search = !dp_list_apply(g, slot, &s->in, &delta->in, &delta->out);
 				break;
+			case DP_SLOT_SERIES:
+				break; /* has no whole */
 		}
 		s->searching = false;
 		known &= !s->search;
@@ -605,84 +736,176 @@ show_integer(DpValue *v, uint8 *room, int64 i)
 	}
 }
 
-/* The array of a list's values. */
+/* The array of a list's first n values. */
 static struct varlena *
-show_list(DpAccumulation *g, const DpSlot *slot, const DpList *list, bool reversed)
+show_list(const DpSlot *slot, const DpList *list, bool reversed)
 {
-	MemoryContext old = MemoryContextSwitchTo(g->context);
 	DpBuilder b;
-	struct varlena *array;
+	int64 n = 0;
+	int end;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
-	for (int i = 0; i < list->n; i++)
+	for (end = 0; end < list->n && n < slot->n; end++)
+		n += slot->distinct ? 1 : list->elements[end]->count;
+	n -= slot->n; /* so often the last one is there beyond n */
+	for (int i = 0; i < end; i++)
 	{
-		const DpCandidate *e = list->elements[reversed ? list->n - 1 - i : i];
-		int64 times = slot->distinct ? 1 : e->count;
+		int at = reversed ? end - 1 - i : i;
+		const DpCandidate *e = list->elements[at];
+		int64 times = (slot->distinct ? 1 : e->count) - (at == end - 1 ? Max(n, 0) : 0);
 
 		while (times-- > 0)
 			dp_builder_append_value(&b, NULL, 0, &e->value);
 	}
 	dp_builder_end(&b);
-	array = dp_builder_finish_value(&b, DP_TYPE_ARRAY);
-	MemoryContextSwitchTo(old);
-	return array;
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+}
+
+/* The i-th percentile of sorted numbers. */
+static double
+percentile(const DpField *field, int i, const DpNumbers *numbers)
+{
+	double p = field->percentiles[i];
+	double place = p * (double) (numbers->n - 1);
+	int64 at = (int64) floor(place);
+
+	if (!field->continuous)
+		return numbers->d[Max((int64) ceil(p * (double) numbers->n) - 1, 0)];
+	if ((double) at == place || numbers->d[at] == numbers->d[at + 1])
+		return numbers->d[at];
+	return numbers->d[at] + (numbers->d[at + 1] - numbers->d[at]) * (place - (double) at);
+}
+
+/* The array of a field's percentiles of sorted numbers. */
+static struct varlena *
+show_percentiles(const DpField *field, const DpNumbers *numbers)
+{
+	DpBuilder b;
+
+	dp_builder_init_value(&b, 0);
+	dp_builder_begin_array(&b);
+	for (int i = 0; i < field->npercentiles; i++)
+	{
+		if (numbers->n == 0)
+			dp_builder_append_null(&b, NULL, 0);
+		else
+			dp_builder_append_double(&b, NULL, 0, percentile(field, i, numbers));
+	}
+	dp_builder_end(&b);
+	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
+}
+
+/*
+ * The value of a field from the state of its slot.  Its bytes are in room, in the state, or in the
+ * array that is returned, in the current context.
+ */
+static struct varlena *
+show_field(const DpField *field, const DpSlot *slot, DpSlotState *s, DpValue *v, uint8 *room)
+{
+	int less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
+	struct varlena *built = NULL;
+
+	(void) dp_result_null(v);
+	switch (field->show)
+	{
+		case DP_SHOW_ROWS:
+			show_integer(v, room, s->n);
+			break;
+		case DP_SHOW_TOTAL:
+			dp_exact_sum_total(&s->sum, v, room);
+			break;
+		case DP_SHOW_AVERAGE:
+			dp_exact_sum_average(&s->sum, v, room);
+			break;
+		case DP_SHOW_DEVIATION_POP:
+		case DP_SHOW_DEVIATION_SAMP:
+			if (s->n > less)
+				show_double(v, room,
+							s->deviation.special > 0
+								? NAN
+								: dp_big_deviation(s->n, &s->deviation.total, &s->deviation.squares,
+												   less));
+			break;
+		case DP_SHOW_FIRST:
+			if (slot->kind == DP_SLOT_SERIES && s->series.n > 0)
+				*v = dp_series_value(&s->series, 0);
+			else if (slot->kind == DP_SLOT_LIST && s->in.n > 0)
+				*v = s->in.elements[0]->value;
+			break;
+		case DP_SHOW_LIST:
+		case DP_SHOW_LIST_REVERSED:
+			built = slot->kind == DP_SLOT_SERIES
+						? dp_series_array(slot, &s->series)
+						: show_list(slot, &s->in, field->show == DP_SHOW_LIST_REVERSED);
+			break;
+		case DP_SHOW_MERGED:
+			built = dp_series_merged(&s->series);
+			break;
+		case DP_SHOW_MEDIAN:
+			if (field->npercentiles == 0 && s->n > 0)
+				show_double(v, room, s->median.value);
+			else if (field->npercentiles > 0 && s->median.in.n > 0)
+				show_double(v, room, percentile(field, 0, &s->median.in));
+			break;
+		case DP_SHOW_PERCENTILES:
+			built = show_percentiles(field, &s->median.in);
+			break;
+	}
+	if (built != NULL)
+		*v = dp_value_of_varlena(built);
+	return built;
 }
 
 void
 dp_accumulation_show(DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;
+	MemoryContext old;
 
 	whole_ensure(g);
 	if (g->is_shown)
 		return;
+	old = MemoryContextSwitchTo(g->context);
 	for (int i = 0; i < acc->nfields; i++)
 	{
 		const DpField *field = &acc->fields[i];
-		const DpSlot *slot = &acc->slots[field->slot];
-		const DpSlotState *s = &g->whole[field->slot];
-		DpValue *v = &g->results[i];
-		uint8 *room = g->rooms[i];
-		int less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
 
-		Assert(!s->search);
-		g->built[i] = NULL;
-		(void) dp_result_null(v);
-		switch (field->show)
+		Assert(!g->whole[field->slot].search);
+		g->built[i] = show_field(field, &acc->slots[field->slot], &g->whole[field->slot],
+								 &g->results[i], g->rooms[i]);
+	}
+	MemoryContextSwitchTo(old);
+	g->is_shown = true;
+}
+
+void
+dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b)
+{
+	const DpAccumulators *acc = g->acc;
+
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		DpSlotState *s = &g->delta[i];
+
+		if (acc->slots[i].kind == DP_SLOT_MEDIAN)
 		{
-			case DP_SHOW_ROWS:
-				show_integer(v, room, s->n);
-				break;
-			case DP_SHOW_TOTAL:
-				dp_exact_sum_total(&s->sum, v, room);
-				break;
-			case DP_SHOW_AVERAGE:
-				dp_exact_sum_average(&s->sum, v, room);
-				break;
-			case DP_SHOW_DEVIATION_POP:
-			case DP_SHOW_DEVIATION_SAMP:
-				if (s->n > less)
-					show_double(v, room,
-								s->deviation.special > 0
-									? NAN
-									: dp_big_deviation(s->n, &s->deviation.total,
-													   &s->deviation.squares, less));
-				break;
-			case DP_SHOW_FIRST:
-				if (s->in.n > 0)
-					*v = s->in.elements[0]->value;
-				break;
-			case DP_SHOW_LIST:
-			case DP_SHOW_LIST_REVERSED:
-				g->built[i] = show_list(g, slot, &s->in, field->show == DP_SHOW_LIST_REVERSED);
-				*v = dp_value_of_varlena(g->built[i]);
-				break;
-			case DP_SHOW_MEDIAN:
-				if (s->n > 0)
-					show_double(v, room, s->median.value);
-				break;
+			DpNumbers *numbers = &s->median.in;
+
+			if (!acc->window && numbers->n > 1)
+				qsort(numbers->d, numbers->n, sizeof(double), double_order);
 		}
 	}
-	g->is_shown = true;
+	for (int i = 0; i < acc->nfields; i++)
+	{
+		const DpField *field = &acc->fields[i];
+		uint8 room[DP_SUM_RESULT_SIZE];
+		DpValue v;
+		struct varlena *built =
+			show_field(field, &acc->slots[field->slot], &g->delta[field->slot], &v, room);
+
+		dp_builder_append_value(b, field->name, field->namelen, &v);
+		if (built != NULL)
+			pfree(built);
+	}
 }

@@ -34,7 +34,7 @@
  * rows needs no load: reset, add the rows, write.
  *
  * A level of a roll-up is computed from the level below: dp_accumulation_add_stored() adds a whole
- * document of that level.  dp_accumulation_add() adds deltas of several sources, workers or queue
+ * document of that level.  dp_accumulation_add() adds deltas of several sources, workers or series
  * entries; dp_accumulation_pack() and _unpack() convert them to bytes and back.
  *
  * What the next change needs to know beyond the visible fields (the exact sum of doubles, the
@@ -73,6 +73,15 @@ typedef struct DpAccumulateOptions
 	bool keep_rows; /* dp_accumulation_rows() is needed after a load: in the state, if there is no
 					   $count */
 	bool uncapped;  /* $push and $addToSet may come without a cap */
+
+	/*
+	 * All accumulators of $group: rows count in the order in which they come, expressions need not
+	 * be immutable and may have variables (DP_EXPR_LET).  An n may be computed from the group's
+	 * key, a document or any other value (NULL: none).
+	 */
+	bool arrival;
+	bool window; /* with arrival: rows leave in the same order */
+	const DpValue *key;
 } DpAccumulateOptions;
 
 /*
@@ -84,8 +93,12 @@ typedef struct DpAccumulateOptions
 extern DpAccumulators *
 dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *options);
 
-/* True if rows need keys: an accumulator depends on the order of rows. */
+/* True if rows need keys or, with arrival, their order: an accumulator depends on it. */
 extern bool dp_accumulators_need_key(const DpAccumulators *acc);
+
+/* True if an n is computed; then whether two of the same fields have the same values for it. */
+extern bool dp_accumulators_vary(const DpAccumulators *acc);
+extern bool dp_accumulators_same_n(const DpAccumulators *acc, const DpAccumulators *other);
 
 /* The number of fields, and their names. */
 extern int dp_accumulators_count(const DpAccumulators *acc);
@@ -135,10 +148,11 @@ extern void dp_accumulation_reset(DpAccumulation *g);
  * Adds (sign 1) or removes (sign -1) a row, in any order.  key: bytes that are unique in the source
  * and that compare (memcmp, then the shorter first) in the order of rows, as
  * dp_sort_key_append_value() makes them from the key's values; NULL if dp_accumulators_need_key()
- * returns false.  Allocates little in the current context, which should be reset from time to time.
- * Raises the errors of the expressions.
+ * returns false, and with arrival.  Allocates little in the current context, which should be reset
+ * from time to time.  Raises the errors of the expressions.  Returns false if a row of a window is
+ * removed whose values were not in it: the group is useless then.
  */
-extern void dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key,
+extern bool dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key,
 								uint32 keylen, int sign);
 
 /*

@@ -22,9 +22,19 @@
 #define STATE_FIELD "_computed"
 #define STATE_NAME "fields"
 
+/* How fields are compiled */
+typedef enum Kind
+{
+	KIND_ROWS,   /* of bson_accumulate: the order of rows is a specification */
+	KIND_STATE,  /* for documents that carry a state */
+	KIND_GROUP,  /* of _accumulate: rows count as they come */
+	KIND_WINDOW, /* and leave */
+} Kind;
+
 /* Compiled fields, kept as long as a query */
 typedef struct Compiled
 {
+	Kind kind;
 	DpAccumulators *acc;
 	struct varlena *fields;
 	struct varlena *order; /* NULL: none was given */
@@ -43,11 +53,13 @@ typedef struct GroupState
 
 /*
  * The compiled fields, kept in fn_extra with all that a query has used: groups
- * point to them.  state: the accumulators are for documents that carry a state.
+ * point to them.  key: of a group in which an n may be computed, or NULL.
  */
 static const Compiled *
-compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *order, bool state)
+compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *order, Kind kind,
+			 const DpValue *key)
 {
+	MemoryContext context;
 	Compiled **first = (Compiled **) &fcinfo->flinfo->fn_extra;
 	Compiled *c;
 	MemoryContext old;
@@ -58,10 +70,14 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 
 	for (c = *first; c != NULL; c = c->next)
 	{
-		if (dp_same_bytes(c->fields, fields) && dp_same_bytes(c->order, order))
+		if (c->kind == kind && dp_same_bytes(c->fields, fields) && dp_same_bytes(c->order, order) &&
+			!dp_accumulators_vary(c->acc))
 			return c;
 	}
-	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	/* below the current context until everything succeeded */
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns accumulators",
+									DP_SPEC_CONTEXT_SIZES);
+	old = MemoryContextSwitchTo(context);
 	c = palloc0(sizeof(Compiled));
 	c->fields = dp_document_to_varlena(DP_DOC_DATA(fields), DP_DOC_SIZE(fields));
 	spec = dp_value_of_document(c->fields);
@@ -74,13 +90,26 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 		order_by = dp_value_of_document(c->order);
 	}
 	options.order_by = &order_by;
-	options.uncapped = !state;
-	options.state = state ? STATE_FIELD : NULL;
+	options.uncapped = kind == KIND_ROWS;
+	options.state = kind == KIND_STATE ? STATE_FIELD : NULL;
 	options.name = STATE_NAME;
+	options.arrival = kind >= KIND_GROUP;
+	options.window = kind == KIND_WINDOW;
+	options.key = key;
+	c->kind = kind;
 	c->acc = dp_accumulators_compile(&spec, &options);
+	MemoryContextSwitchTo(old);
+	if (dp_accumulators_vary(c->acc))
+		for (Compiled *other = *first; other != NULL; other = other->next)
+			if (other->kind == kind && dp_same_bytes(other->fields, fields) &&
+				dp_accumulators_same_n(other->acc, c->acc))
+			{
+				MemoryContextDelete(context);
+				return other;
+			}
+	MemoryContextSetParent(context, fcinfo->flinfo->fn_mcxt);
 	c->next = *first;
 	*first = c;
-	MemoryContextSwitchTo(old);
 	return c;
 }
 
@@ -158,7 +187,7 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	if (PG_NARGS() > 3 && !PG_ARGISNULL(3))
 		order = DP_GETARG_VARLENA(3);
 	if (group == NULL)
-		group = group_make(context, compiled_get(fcinfo, fields, order, false));
+		group = group_make(context, compiled_get(fcinfo, fields, order, KIND_ROWS, NULL));
 	else if (!dp_same_bytes(group->compiled->fields, fields) ||
 			 !dp_same_bytes(group->compiled->order, order))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -177,6 +206,92 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
 	dp_accumulation_row(group->g, &doc, key, keylen, 1);
 	PG_RETURN_POINTER(group);
+}
+
+/*
+ * A row that comes to a group or leaves it, with the arguments internal, doc bson, fields bson,
+ * let bson [, key bson_value].
+ */
+static Datum
+group_row(FunctionCallInfo fcinfo, Kind kind, int sign)
+{
+	MemoryContext context = dp_aggregate_context(fcinfo);
+	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	DpValue doc;
+	DpValue let;
+	DpValue key;
+
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("fields must not be null")));
+	if (!PG_ARGISNULL(3))
+		let = dp_value_of_document(DP_GETARG_VARLENA(3));
+	dp_expr_set_let(PG_ARGISNULL(3) ? NULL : &let);
+	if (group == NULL)
+	{
+		bool has_key = PG_NARGS() > 4 && !PG_ARGISNULL(4);
+
+		if (has_key)
+			key = dp_value_of_varlena(DP_GETARG_VARLENA(4));
+		group = group_make(context, compiled_get(fcinfo, DP_GETARG_VARLENA(2), NULL, kind,
+												 has_key ? &key : NULL));
+	}
+	if (PG_ARGISNULL(1))
+		PG_RETURN_POINTER(group);
+	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
+	if (!dp_accumulation_row(group->g, &doc, NULL, 0, sign))
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(group);
+}
+
+/*
+ * _accumulate_step(internal, doc bson, fields bson, let bson [, key bson_value]) -> internal: takes
+ * a document in, in the order in which documents come.
+ */
+DP_FUNCTION(dp_accumulate_step);
+Datum
+dp_accumulate_step(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_GROUP, 1);
+}
+
+/*
+ * The same of a window that moves: _accumulate_in and _accumulate_out, which returns NULL if the
+ * window has to be computed again.
+ */
+DP_FUNCTION(dp_accumulate_in);
+Datum
+dp_accumulate_in(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_WINDOW, 1);
+}
+
+DP_FUNCTION(dp_accumulate_out);
+Datum
+dp_accumulate_out(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_WINDOW, -1);
+}
+
+/*
+ * _accumulate_none(fields bson, let bson) -> bson: the fields of no rows.
+ */
+DP_FUNCTION(dp_accumulate_none);
+Datum
+dp_accumulate_none(PG_FUNCTION_ARGS)
+{
+	DpValue let;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (!PG_ARGISNULL(1))
+		let = dp_value_of_document(DP_GETARG_VARLENA(1));
+	dp_expr_set_let(PG_ARGISNULL(1) ? NULL : &let);
+	PG_RETURN_POINTER(dp_accumulation_fields(dp_accumulation_make(compiled_get(fcinfo,
+																			   DP_GETARG_VARLENA(0),
+																			   NULL, KIND_GROUP,
+																			   NULL)
+																	  ->acc)));
 }
 
 /*
@@ -209,7 +324,7 @@ dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
 
 /*
  * bson_accumulate_serialize(internal) -> bytea, for another process of the same
- * server: the lengths of the fields and the order (plus one, 0: none), their
+ * server: the kind, the lengths of the fields and the order (plus one, 0: none), their
  * bytes, the group.
  */
 DP_FUNCTION(dp_bson_accumulate_serialize);
@@ -223,6 +338,7 @@ dp_bson_accumulate_serialize(PG_FUNCTION_ARGS)
 	(void) dp_aggregate_context(fcinfo);
 	initStringInfo(&out);
 	appendStringInfoSpaces(&out, VARHDRSZ);
+	dp_pack_varint(&out, c->kind);
 	dp_pack_varint(&out, DP_DOC_SIZE(c->fields));
 	appendBinaryStringInfo(&out, (const char *) DP_DOC_DATA(c->fields), DP_DOC_SIZE(c->fields));
 	dp_pack_varint(&out, c->order == NULL ? 0 : DP_DOC_SIZE(c->order) + 1);
@@ -246,15 +362,20 @@ dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 	struct varlena *fields;
 	struct varlena *order = NULL;
 	GroupState *group;
+	uint64 kind;
 	uint64 len;
 
 	(void) dp_aggregate_context(fcinfo);
+	kind = dp_unpack_varint(&p);
+	if (kind != KIND_ROWS && kind != KIND_GROUP)
+		dp_corrupted("a packed group has an unknown kind");
 	len = dp_unpack_varint(&p);
 	fields = dp_document_to_varlena(dp_unpack_bytes(&p, len), len);
 	len = dp_unpack_varint(&p);
 	if (len > 0)
 		order = dp_document_to_varlena(dp_unpack_bytes(&p, len - 1), len - 1);
-	group = group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, false));
+	group =
+		group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, (Kind) kind, NULL));
 	dp_accumulation_unpack(group->g, p.next, p.end - p.next);
 	PG_RETURN_POINTER(group);
 }
@@ -322,7 +443,8 @@ dp_bson_accumulate_set(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	target = DP_GETARG_VARLENA(0);
-	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, true)->acc);
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL)
+								 ->acc);
 	take_array(fcinfo, 2, g, 1);
 	doc = dp_value_of_document(target);
 	PG_RETURN_DATUM(changed_document(dp_accumulation_write(g, &doc), target));
@@ -344,7 +466,8 @@ dp_bson_accumulate_change(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	target = DP_GETARG_VARLENA(0);
-	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, true)->acc);
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL)
+								 ->acc);
 	take_array(fcinfo, 2, g, 1);
 	take_array(fcinfo, 3, g, -1);
 	doc = dp_value_of_document(target);

@@ -13,17 +13,19 @@
 #include "bson/path.h"
 #include "mql/accumulate_node.h"
 #include "mql/error.h"
+#include "mql/expression_node.h"
 
 /* How an accumulator's argument is written */
 typedef enum Form
 {
 	FORM_NOTHING, /* {} */
 	FORM_EXPRESSION,
-	FORM_CAPPED,  /* an expression, with "cap" */
-	FORM_INPUT,   /* {input, n} */
-	FORM_MEDIAN,  /* {input, method}, or an expression */
-	FORM_OUTPUT,  /* {sortBy, output} */
-	FORM_OUTPUT_N /* {sortBy, output, n} */
+	FORM_CAPPED,     /* an expression, with "cap" */
+	FORM_INPUT,      /* {input, n} */
+	FORM_MEDIAN,     /* {input, method}, or an expression */
+	FORM_PERCENTILE, /* {input, p, method} */
+	FORM_OUTPUT,     /* {sortBy, output} */
+	FORM_OUTPUT_N    /* {sortBy, output, n} */
 } Form;
 
 typedef struct Accumulator
@@ -31,8 +33,12 @@ typedef struct Accumulator
 	const char *name;
 	Form form;
 	DpShow show;
-	DpSlot slot; /* its initial value */
+	DpSlot slot;  /* its initial value */
+	bool arrival; /* only of groups of rows that come in an order */
 } Accumulator;
+
+/* Elements of the lists of a pattern beyond n: fewer groups must be searched */
+#define SPARE 8
 
 #define BY_VALUE(down)                                                                             \
 	{                                                                                              \
@@ -51,6 +57,11 @@ static const Accumulator accumulators[] = {
 	{ "$avg", FORM_EXPRESSION, DP_SHOW_AVERAGE, { .kind = DP_SLOT_SUM, .count = true } },
 	{ "$bottom", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(true) },
 	{ "$bottomN", FORM_OUTPUT_N, DP_SHOW_LIST_REVERSED, BY_ORDER(true) },
+	{ "$concatArrays",
+	  FORM_EXPRESSION,
+	  DP_SHOW_LIST,
+	  { .kind = DP_SLOT_LIST, .n = PG_INT32_MAX, .skip_missing = true, .elements = true },
+	  .arrival = true },
 	{ "$count", FORM_NOTHING, DP_SHOW_ROWS, { .kind = DP_SLOT_ROWS } },
 	{ "$first", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(false) },
 	{ "$firstN", FORM_INPUT, DP_SHOW_LIST, BY_ORDER(false) },
@@ -59,9 +70,29 @@ static const Accumulator accumulators[] = {
 	{ "$max", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(true) },
 	{ "$maxN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(true) },
 	{ "$median", FORM_MEDIAN, DP_SHOW_MEDIAN, { .kind = DP_SLOT_MEDIAN } },
+	{ "$mergeObjects",
+	  FORM_EXPRESSION,
+	  DP_SHOW_MERGED,
+	  { .kind = DP_SLOT_LIST, .n = PG_INT32_MAX, .skip_null = true, .objects = true },
+	  .arrival = true },
 	{ "$min", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(false) },
 	{ "$minN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(false) },
+	{ "$percentile",
+	  FORM_PERCENTILE,
+	  DP_SHOW_PERCENTILES,
+	  { .kind = DP_SLOT_MEDIAN },
+	  .arrival = true },
 	{ "$push", FORM_CAPPED, DP_SHOW_LIST, { .kind = DP_SLOT_LIST, .skip_missing = true } },
+	{ "$setUnion",
+	  FORM_EXPRESSION,
+	  DP_SHOW_LIST,
+	  { .kind = DP_SLOT_LIST,
+		.n = PG_INT32_MAX,
+		.by_value = true,
+		.distinct = true,
+		.skip_missing = true,
+		.elements = true },
+	  .arrival = true },
 	{ "$stdDevPop", FORM_EXPRESSION, DP_SHOW_DEVIATION_POP, { .kind = DP_SLOT_DEVIATION } },
 	{ "$stdDevSamp", FORM_EXPRESSION, DP_SHOW_DEVIATION_SAMP, { .kind = DP_SLOT_DEVIATION } },
 	{ "$sum", FORM_EXPRESSION, DP_SHOW_TOTAL, { .kind = DP_SLOT_SUM } },
@@ -82,7 +113,7 @@ typedef struct Compiler
 	const DpAccumulateOptions *options;
 	Specs exprs;
 	Specs orders;
-	int (*shared)[DP_SLOT_MEDIAN + 1]; /* slots, from 1, by expression (first: none) and kind */
+	int (*shared)[DP_SLOT_SERIES + 1]; /* slots, from 1, by expression (first: none) and kind */
 } Compiler;
 
 /* ---------------------------------------------------------------- parts */
@@ -115,7 +146,9 @@ compile_expression(Compiler *c, const DpLocation *location, const DpValue *spec)
 	if (i >= 0)
 		return i;
 	acc->specs[acc->nexprs] = *spec;
-	acc->exprs[acc->nexprs] = dp_expr_compile(spec, DP_EXPR_IMMUTABLE, dp_location_text(location));
+	acc->exprs[acc->nexprs] =
+		dp_expr_compile(spec, c->options->arrival ? DP_EXPR_LET : DP_EXPR_IMMUTABLE,
+						dp_location_text(location));
 	return acc->nexprs++;
 }
 
@@ -138,17 +171,77 @@ compile_order(Compiler *c, const DpLocation *location, const DpValue *spec)
 	return acc->norders++;
 }
 
+/* The value of an expression of the group's key. */
+static DpValue
+key_value(Compiler *c, const DpLocation *location, const DpValue *spec)
+{
+	DpExpr *e = dp_expr_compile(spec, DP_EXPR_LET, dp_location_text(location));
+	DpValue nothing = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
+	DpExprState state;
+	DpValue v;
+
+	dp_expr_state_init(&state, c->options->key != NULL ? c->options->key : &nothing);
+	if (!dp_expr_eval(e, &state, &v))
+		(void) dp_result_null(&v);
+	return v;
+}
+
 /* An n or a cap. */
 static int
-compile_n(const DpLocation *location, const DpValue *v)
+compile_n(Compiler *c, const DpLocation *location, const DpValue *spec)
 {
+	int most = c->options->arrival ? PG_INT32_MAX : DP_ACCUMULATE_MAX_N;
+	DpValue v = *spec;
 	int64 n;
 
-	if (!dp_value_to_whole(v, &n))
-		dp_bad_spec_type(location, "a whole number", v);
-	if (n < 1 || n > DP_ACCUMULATE_MAX_N)
-		dp_bad_spec(location, "\"%s\" must be from 1 to %d", location->name, DP_ACCUMULATE_MAX_N);
+	if (c->options->arrival && !dp_type_is_number(spec->type))
+	{
+		v = key_value(c, location, spec);
+		c->acc->varies = true;
+	}
+	if (!dp_value_to_whole(&v, &n))
+		dp_bad_spec_type(location, "a whole number", &v);
+	if (n < 1 || n > most)
+		dp_bad_spec(location, "\"%s\" must be from 1 to %d", location->name, most);
 	return (int) n;
+}
+
+/* The numbers of a $percentile, from 0 to 1. */
+static void
+compile_percentiles(Compiler *c, const DpLocation *location, const DpValue *spec, DpField *field)
+{
+	DpValue array = key_value(c, location, spec);
+	DpIter iter;
+	DpValue v;
+
+	if (array.type != DP_TYPE_ARRAY || array.len == DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(location, "\"p\" must be an array of numbers from 0 to 1");
+	field->npercentiles = 0;
+	field->percentiles = palloc(sizeof(double) * dp_array_count(array.data, array.len));
+	dp_iter_init_value(&iter, &array);
+	while (dp_iter_next_value(&iter, &v))
+	{
+		double p = dp_type_is_number(v.type) ? dp_number_to_double(&v) : -1;
+
+		if (!(p >= 0 && p <= 1))
+			dp_bad_spec(location, "\"p\" must be an array of numbers from 0 to 1");
+		field->percentiles[field->npercentiles++] = p;
+	}
+}
+
+/* The method of a $median or $percentile. */
+static void
+compile_method(Compiler *c, const DpLocation *location, const DpValue *spec, DpField *field)
+{
+	const char *method = spec->type == DP_TYPE_STRING ? DP_STRING_DATA(spec) : "";
+
+	field->continuous = strcmp(method, "continuous") == 0;
+	if (strcmp(method, "approximate") == 0 ||
+		(c->options->arrival && (field->continuous || strcmp(method, "discrete") == 0)))
+		return;
+	dp_bad_spec(location, c->options->arrival
+							  ? "\"method\" must be \"approximate\", \"discrete\" or \"continuous\""
+							  : "\"method\" must be \"approximate\"");
 }
 
 /* Whether a document has a field of this name. */
@@ -167,8 +260,10 @@ has_field(const DpValue *v, const char *name)
  */
 static void
 compile_arguments(Compiler *c, const DpLocation *location, const DpValue *spec, Form form,
-				  DpSlot *slot)
+				  DpSlot *slot, DpField *field)
 {
+	bool percentile = form == FORM_PERCENTILE;
+	bool has_method = false;
 	bool sorted = form == FORM_OUTPUT || form == FORM_OUTPUT_N;
 	const char *input = sorted ? "output" : "input";
 	bool n = form == FORM_INPUT || form == FORM_OUTPUT_N;
@@ -192,7 +287,7 @@ compile_arguments(Compiler *c, const DpLocation *location, const DpValue *spec, 
 		}
 		else if (n && strcmp(e.name, "n") == 0)
 		{
-			slot->n = compile_n(&inner, &e.value);
+			slot->n = compile_n(c, &inner, &e.value);
 			has_n = true;
 		}
 		else if (sorted && strcmp(e.name, "sortBy") == 0)
@@ -200,11 +295,12 @@ compile_arguments(Compiler *c, const DpLocation *location, const DpValue *spec, 
 			slot->order = compile_order(c, &inner, &e.value);
 			has_sort = true;
 		}
-		else if (form == FORM_MEDIAN && strcmp(e.name, "method") == 0)
+		else if (percentile && strcmp(e.name, "p") == 0)
+			compile_percentiles(c, &inner, &e.value, field);
+		else if ((percentile || form == FORM_MEDIAN) && strcmp(e.name, "method") == 0)
 		{
-			if (e.value.type != DP_TYPE_STRING ||
-				strcmp(DP_STRING_DATA(&e.value), "approximate") != 0)
-				dp_bad_spec(&inner, "\"method\" must be \"approximate\"");
+			compile_method(c, &inner, &e.value, field);
+			has_method = true;
 		}
 		else
 			dp_bad_spec(&inner, "\"%s\" is no argument of this accumulator", e.name);
@@ -215,6 +311,10 @@ compile_arguments(Compiler *c, const DpLocation *location, const DpValue *spec, 
 		dp_bad_spec(location, "%s needs \"n\"", location->name);
 	if (sorted && !has_sort)
 		dp_bad_spec(location, "%s needs \"sortBy\"", location->name);
+	if (percentile && field->npercentiles == 0)
+		dp_bad_spec(location, "%s needs \"p\"", location->name);
+	if (c->options->arrival && (percentile || form == FORM_MEDIAN) && !has_method)
+		dp_bad_spec(location, "%s needs \"method\"", location->name);
 }
 
 /* The number of a slot: sums and deviations of the same expression share one. */
@@ -223,7 +323,7 @@ add_slot(Compiler *c, const DpSlot *slot)
 {
 	DpAccumulators *acc = c->acc;
 
-	if (slot->kind != DP_SLOT_LIST)
+	if (slot->kind != DP_SLOT_LIST && slot->kind != DP_SLOT_SERIES)
 	{
 		int *shared = &c->shared[slot->expr + 1][slot->kind];
 
@@ -250,6 +350,7 @@ compile_field(Compiler *c, const DpElement *element)
 	const Accumulator *a = NULL;
 	DpElement argument = { 0 };
 	DpElement cap = { 0 };
+	bool by_arrival;
 	DpLocation at;
 	DpLocation at_cap;
 	DpSlot slot;
@@ -271,7 +372,7 @@ compile_field(Compiler *c, const DpElement *element)
 	{
 		DpLocation inner = dp_location_field(&location, &e);
 
-		if (strcmp(e.name, "cap") == 0 && cap.name == NULL)
+		if (strcmp(e.name, "cap") == 0 && cap.name == NULL && !c->options->arrival)
 		{
 			cap = e;
 			continue;
@@ -281,7 +382,8 @@ compile_field(Compiler *c, const DpElement *element)
 		argument = e;
 		for (int i = 0; i < (int) lengthof(accumulators); i++)
 		{
-			if (strcmp(accumulators[i].name, e.name) == 0)
+			if (strcmp(accumulators[i].name, e.name) == 0 &&
+				(c->options->arrival || !accumulators[i].arrival))
 				a = &accumulators[i];
 		}
 		if (a == NULL)
@@ -302,8 +404,9 @@ compile_field(Compiler *c, const DpElement *element)
 	slot.expr = -1;
 	slot.order = -1;
 	slot.visible = -1;
-	if (slot.kind == DP_SLOT_LIST && !slot.by_value && a->form != FORM_OUTPUT &&
-		a->form != FORM_OUTPUT_N)
+	by_arrival = slot.kind == DP_SLOT_LIST && !slot.by_value && a->form != FORM_OUTPUT &&
+				 a->form != FORM_OUTPUT_N;
+	if (by_arrival)
 		slot.order = compile_order(c, &at, c->options->order_by);
 	switch (a->form)
 	{
@@ -314,24 +417,26 @@ compile_field(Compiler *c, const DpElement *element)
 			break;
 		case FORM_CAPPED:
 		case FORM_EXPRESSION:
+			if (c->options->arrival && argument.value.type == DP_TYPE_ARRAY)
+				dp_bad_spec(&at, "%s needs one expression, not an array", a->name);
 			slot.expr = compile_expression(c, &at, &argument.value);
 			break;
 		case FORM_MEDIAN:
-			if (!has_field(&argument.value, "input"))
+			if (!has_field(&argument.value, "input") && !c->options->arrival)
 			{
 				slot.expr = compile_expression(c, &at, &argument.value);
 				break;
 			}
 			/* FALLTHROUGH */
 		default:
-			compile_arguments(c, &at, &argument.value, a->form, &slot);
+			compile_arguments(c, &at, &argument.value, a->form, &slot, field);
 			break;
 	}
 	if (a->form == FORM_CAPPED)
 	{
 		if (cap.name != NULL)
-			slot.n = compile_n(&at_cap, &cap.value);
-		else if (c->options->uncapped)
+			slot.n = compile_n(c, &at_cap, &cap.value);
+		else if (c->options->uncapped || c->options->arrival)
 			slot.n = PG_INT32_MAX;
 		else
 			dp_bad_spec(&location, "%s needs \"cap\" beside it, the most elements that it may have",
@@ -340,13 +445,31 @@ compile_field(Compiler *c, const DpElement *element)
 	else if (cap.name != NULL)
 		dp_bad_spec(&at_cap, "\"cap\" is no argument of this accumulator");
 
+	slot.cap = slot.n > PG_INT32_MAX - SPARE ? slot.n : slot.n + SPARE;
+	if (c->options->arrival && slot.kind == DP_SLOT_LIST)
+	{
+		/* without sort keys; in a window, sets and the n best values are lists that count */
+		if (by_arrival || (slot.by_value && a->show == DP_SHOW_FIRST) ||
+			(slot.distinct && !c->options->window))
+			slot.kind = DP_SLOT_SERIES;
+		slot.cap = c->options->window || slot.distinct ? PG_INT32_MAX : slot.n;
+	}
+	if (slot.kind == DP_SLOT_MEDIAN && a->form == FORM_MEDIAN && c->options->arrival)
+	{
+		static double half = 0.5;
+
+		field->percentiles = &half;
+		field->npercentiles = 1;
+	}
+
 	field->name = element->name;
 	field->namelen = element->namelen;
 	field->show = a->show;
 	field->slot = add_slot(c, &slot);
-	if (slot.kind == DP_SLOT_LIST || a->show == DP_SHOW_ROWS || a->show == DP_SHOW_TOTAL)
+	if (slot.kind == DP_SLOT_LIST || slot.kind == DP_SLOT_SERIES || a->show == DP_SHOW_ROWS ||
+		a->show == DP_SHOW_TOTAL)
 		acc->slots[field->slot].visible = acc->nfields;
-	if (slot.kind == DP_SLOT_LIST && !slot.by_value)
+	if (c->options->arrival ? by_arrival : slot.kind == DP_SLOT_LIST && !slot.by_value)
 		acc->need_key = true;
 	(void) dp_names_add(&acc->names, field->name, field->namelen, &twice);
 	acc->nfields++;
@@ -411,6 +534,8 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 		acc->namelen = strlen(acc->name);
 	}
 	acc->keep_rows = options->keep_rows;
+	acc->arrival = options->arrival;
+	acc->window = options->window;
 
 	dp_iter_init_value(&iter, &copy);
 	while (dp_iter_next(&iter, &e))
@@ -441,6 +566,21 @@ bool
 dp_accumulators_need_key(const DpAccumulators *acc)
 {
 	return acc->need_key;
+}
+
+bool
+dp_accumulators_vary(const DpAccumulators *acc)
+{
+	return acc->varies;
+}
+
+bool
+dp_accumulators_same_n(const DpAccumulators *acc, const DpAccumulators *other)
+{
+	for (int i = 0; i < acc->nslots; i++)
+		if (acc->slots[i].n != other->slots[i].n)
+			return false;
+	return true;
 }
 
 int

@@ -162,10 +162,13 @@ dp_accumulation_fields(DpAccumulation *g)
 	const DpAccumulators *acc = g->acc;
 	DpBuilder b;
 
-	dp_accumulation_show(g);
+	if (!acc->arrival)
+		dp_accumulation_show(g);
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
-	for (int i = 0; i < acc->nfields; i++)
+	if (acc->arrival)
+		dp_accumulation_show_arrived(g, &b);
+	for (int i = 0; i < acc->nfields && !acc->arrival; i++)
 		dp_builder_append_value(&b, acc->fields[i].name, acc->fields[i].namelen, &g->results[i]);
 	dp_builder_end(&b);
 	return dp_builder_finish_bson(&b);

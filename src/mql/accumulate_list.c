@@ -16,9 +16,6 @@
 #include "bson/compare.h"
 #include "mql/accumulate_node.h"
 
-/* Additional elements kept of changes: fewer groups must be searched */
-#define SPARE 8
-
 /* Compares bytes, then the shorter first. */
 static inline int
 bytes_compare(const void *a, uint32 alen, const void *b, uint32 blen)
@@ -183,10 +180,15 @@ dp_list_merge(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList 
 	list->trimmed |= other->trimmed;
 }
 
-int
-dp_list_cap(const DpSlot *slot)
+bool
+dp_list_take(const DpSlot *slot, DpList *list, const DpCandidate *c)
 {
-	return slot->n == PG_INT32_MAX ? slot->n : slot->n + SPARE;
+	bool found;
+	int i = list_find(slot, list, c, &found);
+
+	if (found && --list->elements[i]->count == 0)
+		list_remove(list, i);
+	return found;
 }
 
 int64

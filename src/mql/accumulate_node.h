@@ -24,7 +24,8 @@ typedef enum DpSlotKind
 	DP_SLOT_SUM,
 	DP_SLOT_DEVIATION,
 	DP_SLOT_LIST, /* the first n in an order */
-	DP_SLOT_MEDIAN
+	DP_SLOT_MEDIAN,
+	DP_SLOT_SERIES /* with arrival: values as they came, the best one, or a set */
 } DpSlotKind;
 
 typedef struct DpSlot
@@ -37,7 +38,10 @@ typedef struct DpSlot
 	bool distinct;     /* equal values are one element */
 	bool skip_null;    /* null, undefined and missing values do not count */
 	bool skip_missing; /* missing ones do not */
+	bool elements;     /* values must be arrays, whose elements count */
+	bool objects;      /* values must be documents, which are merged */
 	int n;             /* so many elements */
+	int cap;           /* the most elements that are kept */
 	bool count;        /* sums: the number of numbers is needed */
 	int visible;       /* the field that shows the rows, the sum or the list; -1: none */
 } DpSlot;
@@ -52,7 +56,9 @@ typedef enum DpShow
 	DP_SHOW_FIRST, /* the first element of a list, or null */
 	DP_SHOW_LIST,
 	DP_SHOW_LIST_REVERSED,
-	DP_SHOW_MEDIAN
+	DP_SHOW_MERGED,
+	DP_SHOW_MEDIAN,
+	DP_SHOW_PERCENTILES
 } DpShow;
 
 typedef struct DpField
@@ -61,6 +67,9 @@ typedef struct DpField
 	uint32 namelen;
 	DpShow show;
 	int slot;
+	double *percentiles; /* each from 0 to 1 */
+	int npercentiles;
+	bool continuous; /* between two numbers a value in proportion */
 } DpField;
 
 struct DpAccumulators
@@ -94,7 +103,34 @@ struct DpAccumulators
 	uint32 namelen;
 	uint32 fingerprint; /* of the fields and the order: states of others are not ours */
 	bool keep_rows;
+	bool arrival;
+	bool window;
+	bool varies; /* an n is computed */
 };
+
+/* A value of a series; short ones have no memory of their own. */
+typedef struct DpSeriesItem
+{
+	int64 row; /* the number of its row in the group */
+	uint32 len;
+	uint8 type;
+	union
+	{
+		uint8 bytes[16];
+		uint8 *data;
+	};
+} DpSeriesItem;
+
+/* Values, of which the first and the last ones can be taken away */
+typedef struct DpSeries
+{
+	DpSeriesItem *items;
+	int64 first;
+	int64 n;
+	int64 room;
+	Size bytes; /* of long values */
+	Size limit; /* of bytes, after which documents are merged */
+} DpSeries;
 
 /* An element of a list, or a candidate */
 typedef struct DpCandidate
@@ -146,6 +182,7 @@ typedef struct DpSlotState
 			double value; /* in whole, if there are numbers */
 			int64 seen;   /* while it is searched for */
 		} median;
+		DpSeries series;
 	};
 	bool search;    /* in whole: has to be searched for */
 	bool searching; /* rows were found */
@@ -163,6 +200,8 @@ struct DpAccumulation
 	struct varlena **built; /* arrays */
 	bool is_shown;
 	StringInfoData packed; /* the stored state */
+	int64 nin;             /* rows that came, with arrival */
+	int64 nout;            /* rows that left */
 };
 
 /* ---------------------------------------------------------------- accumulate_list.c */
@@ -175,8 +214,8 @@ dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandida
 extern void
 dp_list_merge(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *other, int cap);
 
-/* The most elements that are kept of those that come and go. */
-extern int dp_list_cap(const DpSlot *slot);
+/* Takes one away.  Returns false if it is not there. */
+extern bool dp_list_take(const DpSlot *slot, DpList *list, const DpCandidate *c);
 
 /* Rows of the list, or elements of one whose elements are distinct. */
 extern int64 dp_list_size(const DpSlot *slot, const DpList *list);
@@ -197,6 +236,22 @@ extern void dp_list_truncate(const DpSlot *slot, DpList *list);
  */
 extern bool dp_list_wants(const DpSlot *slot, const DpList *list, const DpCandidate *c);
 
+/* ---------------------------------------------------------------- accumulate_series.c */
+
+extern void dp_series_reset(DpSeries *q);
+extern void
+dp_series_add(DpAccumulation *g, const DpSlot *slot, DpSeries *q, const DpValue *v, int64 row);
+
+/* Takes the values of a row away, if they are there; rows leave in the order in which they came. */
+extern void dp_series_take(DpSeries *q, int64 row);
+
+/* The i-th value, which belongs to the series. */
+extern DpValue dp_series_value(const DpSeries *q, int64 i);
+
+/* The array of values, or the document that documents merge to: a bson_value. */
+extern struct varlena *dp_series_array(const DpSlot *slot, DpSeries *q);
+extern struct varlena *dp_series_merged(const DpSeries *q);
+
 /* ---------------------------------------------------------------- accumulate_state.c */
 
 extern void dp_slot_init(DpAccumulation *g, const DpSlot *slot, DpSlotState *s);
@@ -216,5 +271,8 @@ extern void dp_state_write(DpAccumulation *g);
 
 /* The values of all fields, g->results. */
 extern void dp_accumulation_show(DpAccumulation *g);
+
+/* Appends the fields of a group with arrival, from what came. */
+extern void dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b);
 
 #endif /* DP_MQL_ACCUMULATE_NODE_H */

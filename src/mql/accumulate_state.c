@@ -64,6 +64,9 @@ dp_slot_reset(const DpSlot *slot, DpSlotState *s)
 			dp_list_reset(&s->in);
 			dp_list_reset(&s->out);
 			break;
+		case DP_SLOT_SERIES:
+			dp_series_reset(&s->series);
+			break;
 		case DP_SLOT_MEDIAN:
 			numbers_reset(&s->median.in);
 			numbers_reset(&s->median.out);
@@ -107,12 +110,20 @@ dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotS
 			dp_big_add(&s->deviation.squares, &other->deviation.squares, 1);
 			break;
 		case DP_SLOT_LIST:
-			dp_list_merge(g, slot, &s->in, &other->in, dp_list_cap(slot));
-			dp_list_merge(g, slot, &s->out, &other->out, dp_list_cap(slot));
+			dp_list_merge(g, slot, &s->in, &other->in, slot->cap);
+			dp_list_merge(g, slot, &s->out, &other->out, slot->cap);
 			break;
 		case DP_SLOT_MEDIAN:
 			numbers_add(g, &s->median.in, other->median.in.d, other->median.in.n);
 			numbers_add(g, &s->median.out, other->median.out.d, other->median.out.n);
+			break;
+		case DP_SLOT_SERIES:
+			for (int64 i = 0; i < other->series.n; i++)
+			{
+				DpValue v = dp_series_value(&other->series, i);
+
+				dp_series_add(g, slot, &s->series, &v, 0);
+			}
 			break;
 	}
 }
@@ -362,6 +373,8 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 			case DP_SLOT_MEDIAN:
 				s->n = p != NULL ? unpack_count(p) : 0;
 				break;
+			case DP_SLOT_SERIES:
+				break; /* is in no document */
 		}
 	}
 	if (p != NULL && p->next != p->end)
@@ -413,6 +426,8 @@ state_is_empty(const DpSlot *slot, const DpSlotState *s, bool integers)
 			return s->n == 0;
 		case DP_SLOT_LIST:
 			return (slot->by_value && !slot->distinct) || s->in.n == 0;
+		case DP_SLOT_SERIES:
+			break;
 	}
 	return true;
 }
@@ -487,6 +502,8 @@ dp_state_write(DpAccumulation *g)
 			case DP_SLOT_MEDIAN:
 				dp_pack_varint(out, s->n);
 				break;
+			case DP_SLOT_SERIES:
+				break;
 		}
 	}
 	if (empty)
@@ -543,7 +560,7 @@ unpack_list(DpAccumulation *g, const DpSlot *slot, DpList *list, DpPacked *p)
 			(slot->by_value && e.keylen > 0) ||
 			!dp_validate_value(e.value.type, e.value.data, e.value.len, &fault))
 			dp_corrupted("an element of a packed list is wrong");
-		dp_list_add(g, slot, list, &e, dp_list_cap(slot));
+		dp_list_add(g, slot, list, &e, slot->cap);
 	}
 	if ((head & 1) != 0)
 	{
@@ -585,6 +602,39 @@ unpack_numbers(DpAccumulation *g, DpNumbers *numbers, DpPacked *p)
 	}
 }
 
+/* Appends a series. */
+static void
+pack_series(StringInfo out, const DpSeries *q)
+{
+	dp_pack_varint(out, q->n);
+	for (int64 i = 0; i < q->n; i++)
+	{
+		DpValue v = dp_series_value(q, i);
+
+		appendStringInfoCharMacro(out, (char) v.type);
+		dp_pack_varint(out, v.len);
+		appendBinaryStringInfo(out, (const char *) v.data, v.len);
+	}
+}
+
+/* Adds a packed series. */
+static void
+unpack_series(DpAccumulation *g, const DpSlot *slot, DpSeries *q, DpPacked *p)
+{
+	for (uint64 n = dp_unpack_varint(p); n > 0; n--)
+	{
+		DpFault fault;
+		DpValue v;
+
+		v.type = dp_unpack_byte(p);
+		v.len = (uint32) dp_unpack_varint(p);
+		v.data = dp_unpack_bytes(p, v.len);
+		if (!dp_validate_value(v.type, v.data, v.len, &fault))
+			dp_corrupted("an element of a packed series is wrong");
+		dp_series_add(g, slot, q, &v, 0);
+	}
+}
+
 void
 dp_accumulation_pack(StringInfo out, const DpAccumulation *g)
 {
@@ -619,6 +669,9 @@ dp_accumulation_pack(StringInfo out, const DpAccumulation *g)
 			case DP_SLOT_MEDIAN:
 				pack_numbers(out, &s->median.in);
 				pack_numbers(out, &s->median.out);
+				break;
+			case DP_SLOT_SERIES:
+				pack_series(out, &s->series);
 				break;
 		}
 	}
@@ -659,6 +712,9 @@ dp_accumulation_unpack(DpAccumulation *g, const uint8 *bytes, uint32 len)
 			case DP_SLOT_MEDIAN:
 				unpack_numbers(g, &s->median.in, p);
 				unpack_numbers(g, &s->median.out, p);
+				break;
+			case DP_SLOT_SERIES:
+				unpack_series(g, &acc->slots[i], &s->series, p);
 				break;
 		}
 	}
