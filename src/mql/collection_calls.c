@@ -84,6 +84,7 @@ static char *key_operand(Oid type, const char *value);
 static const char *key_fresh(Target *target);
 static char *insertion(Target *target);
 static char *row_id(Target *target);
+static bool shows_split(DpSplit *split, const List *fields);
 static char *key_value(Target *target);
 static AttrNumber view_key(Relation view, AttrNumber doc);
 static RangeTblEntry *view_table(Relation view, Query **query);
@@ -1150,8 +1151,26 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 	table_close(target.rel, AccessShareLock);
 }
 
+/* Whether one of the fields is split; NIL: all fields. */
+static bool
+shows_split(DpSplit *split, const List *fields)
+{
+	DpBuilder b;
+	DpValue projection;
+	ListCell *lc;
+
+	dp_builder_init(&b, 128);
+	dp_builder_begin_document(&b);
+	foreach(lc, fields)
+		dp_builder_append_bool(&b, lfirst(lc), strlen(lfirst(lc)), true);
+	dp_builder_end(&b);
+	projection = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	return dp_split_projection(split, &projection);
+}
+
 void
-dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDocSource *source)
+dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, const List *fields,
+					 DpDocSource *source)
 {
 	Target target = { 0 };
 	Conditions c = { 0 };
@@ -1193,7 +1212,7 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDo
 		appendStringInfo(&c.sql, "%s IS NOT NULL", source->doc);
 	whole =
 		far != NULL || (sort != NULL && target.split != NULL && dp_split_sort(target.split, sort));
-	source->computed = target.split != NULL && !whole;
+	source->computed = target.split != NULL && !whole && shows_split(target.split, fields);
 	if (whole)
 	{
 		/* once for each row that is left, and not before that is known */
@@ -1204,7 +1223,7 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDo
 			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
 							 filter_operand(&c, far));
 	}
-	else if (target.split != NULL)
+	else if (source->computed)
 		source->doc = target.split->whole(target.split);
 	source->conditions = c.sql.len > 0 ? c.sql.data : NULL;
 	source->order = sort == NULL ? NULL : sort_order(&c, sort, source->doc);

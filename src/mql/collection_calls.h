@@ -141,10 +141,11 @@ typedef struct DpDocSource
 
 /*
  * How the documents of a relation that match the filter are read in the order of the sort
- * specification; both may be NULL.  Raises what collection_find() does.
+ * specification; both may be NULL.  fields: names (char *) of those that are needed; NIL: all.
+ * Raises what collection_find() does.
  */
-extern void
-dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, DpDocSource *source);
+extern void dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort,
+								 const List *fields, DpDocSource *source);
 
 /* How a statement writes documents to a relation; pieces of SQL */
 typedef struct DpDocTarget

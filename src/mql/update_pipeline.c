@@ -111,11 +111,11 @@ dp_update_pipeline_compile(const DpValue *stages, int flags)
 }
 
 void
-dp_update_stage_check(const DpValue *spec, const DpLocation *location)
+dp_update_stage_check(const DpValue *spec, int flags, const DpLocation *location)
 {
 	UpdateStage stage = { 0 };
 
-	compile_stage(&stage, spec, DP_EXPR_STAGE, location);
+	compile_stage(&stage, spec, flags, location);
 }
 
 static void

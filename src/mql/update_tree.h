@@ -153,8 +153,8 @@ extern const DpUpdateOperator dp_update_array_operators[];
 
 /* update_pipeline.c */
 extern DpUpdatePipeline *dp_update_pipeline_compile(const DpValue *stages, int flags);
-/* Raises the errors of a stage. */
-extern void dp_update_stage_check(const DpValue *spec, const DpLocation *location);
+/* Raises the errors of a stage; flags are those of dp_expr_compile(). */
+extern void dp_update_stage_check(const DpValue *spec, int flags, const DpLocation *location);
 extern void
 dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue *result);
 

@@ -66,7 +66,9 @@ static const struct
 	{ "$queryStats", "Use the extension pg_stat_statements." },
 };
 
-static void add_stage(DpQuery *q, const DpValue *spec, const DpLocation *location);
+static DpStageSpec *
+read_stage(DpQuery *q, const DpValue *spec, const DpLocation *location, int index);
+static void add_stage(DpQuery *q, const DpStageSpec *s);
 static void
 unknown_stage(const DpElement *stage, const DpLocation *location) pg_attribute_noreturn();
 
@@ -110,6 +112,8 @@ void
 dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 {
 	DpValue spec;
+	DpIter iter;
+	List *specs = NIL;
 
 	check_stack_depth();
 	if (pipeline->type != DP_TYPE_ARRAY)
@@ -117,48 +121,70 @@ dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 	if (++q->pipeline->depth > MAX_DEPTH)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("pipelines must not be nested more than %d deep", MAX_DEPTH)));
-	dp_iter_init_value(&q->rest, pipeline);
-	while (dp_iter_next_value(&q->rest, &spec))
+	dp_iter_init_value(&iter, pipeline);
+	while (dp_iter_next_value(&iter, &spec))
 	{
-		DpLocation stage = dp_location_index(location, q->index++);
-
 		if (++q->pipeline->stages > MAX_STAGES)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 							errmsg("pipeline must not have more than %d stages", MAX_STAGES)));
+		specs = lappend(specs, read_stage(q, &spec, location, list_length(specs)));
+	}
+	q->rest = dp_pipeline_optimize(specs, &q->fields);
+	while (q->rest != NIL)
+	{
+		DpStageSpec *s = linitial(q->rest);
+
 		CHECK_FOR_INTERRUPTS();
-		add_stage(q, &spec, &stage);
+		q->rest = list_delete_first(q->rest);
+		add_stage(q, s);
 	}
 	q->pipeline->depth--;
 }
 
-static void
-add_stage(DpQuery *q, const DpValue *spec, const DpLocation *location)
+static DpStageSpec *
+read_stage(DpQuery *q, const DpValue *spec, const DpLocation *location, int index)
 {
+	DpStageSpec *s = palloc(sizeof(DpStageSpec));
 	DpIter fields;
 	DpElement stage;
 	DpElement other;
 
+	s->location = dp_location_index(location, index);
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_bad_spec_type(location, "a stage, a document", spec);
+		dp_bad_spec_type(&s->location, "a stage, a document", spec);
 	dp_iter_init_value(&fields, spec);
 	if (!dp_iter_next(&fields, &stage))
-		dp_bad_spec(location, "a stage has one field, its name");
+		dp_bad_spec(&s->location, "a stage has one field, its name");
 	if (dp_iter_next(&fields, &other))
-		dp_bad_spec(location, "a stage has one field, its name, but there is \"%s\" too",
+		dp_bad_spec(&s->location, "a stage has one field, its name, but there is \"%s\" too",
 					other.name);
+	s->stage = *spec;
+	s->name = stage.name;
+	s->spec = stage.value;
+	s->flags = dp_stage_flags(q);
 	for (int i = 0; i < lengthof(stages); i++)
 		if (strcmp(stages[i].name, stage.name) == 0)
 		{
-			DpLocation inner = dp_location_field(location, &stage);
+			DpLocation inner = dp_location_field(&s->location, &stage);
 
-			if (q->pipeline->writes != NIL)
-				dp_bad_spec(&inner, "no stage may follow a stage that writes");
-			if (stages[i].first && (q->from.len > 0 || location->index > 0))
+			if (stages[i].first && (q->from.len > 0 || index > 0))
 				dp_bad_spec(&inner, "%s must be the first stage", stage.name);
-			stages[i].add(q, stages[i].add == dp_stage_change ? spec : &stage.value, &inner);
-			return;
+			return s;
 		}
-	unknown_stage(&stage, location);
+	unknown_stage(&stage, &s->location);
+}
+
+static void
+add_stage(DpQuery *q, const DpStageSpec *s)
+{
+	DpElement stage = { s->name, strlen(s->name), s->spec };
+	DpLocation location = dp_location_field(&s->location, &stage);
+
+	if (q->pipeline->writes != NIL)
+		dp_bad_spec(&location, "no stage may follow a stage that writes");
+	for (int i = 0; i < lengthof(stages); i++)
+		if (strcmp(stages[i].name, s->name) == 0)
+			stages[i].add(q, stages[i].add == dp_stage_change ? &s->stage : &s->spec, &location);
 }
 
 static void
@@ -247,8 +273,13 @@ dp_stage_sql_path(const char *field)
 void
 dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location)
 {
-	if (q->let == NULL)
-		(void) dp_expr_compile(expression, 0, dp_location_text(location));
+	(void) dp_expr_compile(expression, dp_stage_flags(q), dp_location_text(location));
+}
+
+int
+dp_stage_flags(DpQuery *q)
+{
+	return DP_EXPR_STAGE | (q->let == NULL ? 0 : DP_EXPR_LET);
 }
 
 Oid

@@ -53,6 +53,7 @@ typedef struct DpQuery
 	DpPipeline *pipeline;
 	Oid relid;       /* the relation that is read, or invalid */
 	bool in_facet;   /* the pipeline belongs to a $facet */
+	List *fields;    /* names (char *) of those that are read of it; NIL: all */
 	const char *let; /* SQL: the document of variables; NULL if there are none */
 	StringInfoData with;
 	StringInfoData from; /* empty until the source has been chosen */
@@ -68,11 +69,26 @@ typedef struct DpQuery
 	bool limited;
 	int64 limit; /* if limited */
 	int64 skip;
-	DpIter rest;  /* the stages that follow */
-	uint32 index; /* of the next one */
+	List *rest; /* the stages (DpStageSpec *) that follow */
 } DpQuery;
 
 /* ---------------------------------------------------------------- stages */
+
+/* A stage of a pipeline */
+typedef struct DpStageSpec
+{
+	DpValue stage; /* {name: spec} */
+	const char *name;
+	DpValue spec;
+	int flags; /* of dp_expr_compile() */
+	DpLocation location;
+} DpStageSpec;
+
+/*
+ * Returns a list of stages (DpStageSpec *) with the same result, which computes less; may change
+ * the given ones.  *fields: first parts of the paths (char *) that it reads; NIL: all.
+ */
+extern List *dp_pipeline_optimize(List *stages, List **fields);
 
 /* Adds a stage to a query.  location is that of its specification. */
 typedef void (*DpStageAdd)(DpQuery *q, const DpValue *spec, const DpLocation *location);
@@ -188,6 +204,9 @@ extern bool dp_totals_are_ordered(const DpValue *totals);
 
 /* ---------------------------------------------------------------- specifications */
 
+/* The flags of dp_expr_compile() for expressions of a query. */
+extern int dp_stage_flags(DpQuery *q);
+
 /* A whole number of a specification, at least min. */
 extern int64 dp_stage_number(const DpValue *spec, int64 min, const DpLocation *location);
 
@@ -197,7 +216,7 @@ extern void dp_stage_document(const DpValue *spec, const DpLocation *location);
 /* A field path after the dollar sign ("$a.b": "a.b"); raises an error for anything else. */
 extern const char *dp_stage_path(const DpValue *spec, const DpLocation *location);
 
-/* Raises the errors of an expression, unless it may have variables. */
+/* Raises the errors of an expression. */
 extern void
 dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location);
 

@@ -156,7 +156,7 @@ start(DpQuery *q)
 	if (!OidIsValid(q->relid))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("pipeline without a relation must begin with $documents")));
-	dp_collection_source(q->relid, NULL, NULL, &source);
+	dp_collection_source(q->relid, NULL, NULL, q->fields, &source);
 	appendStringInfoString(&q->from, source.from);
 	if (source.conditions != NULL)
 		appendStringInfoString(&q->where, source.conditions);

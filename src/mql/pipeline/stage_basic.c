@@ -24,9 +24,10 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	bool immutable = !is_variable(spec, q->let != NULL);
 
 	dp_stage_document(spec, location);
-	if (immutable || q->let == NULL)
-		(void) dp_filter_compile(spec, DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0),
-								 location);
+	(void) dp_filter_compile(spec,
+							 DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0) |
+								 (q->let == NULL ? 0 : DP_FILTER_LET),
+							 location);
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		return;
 	if (immutable && q->from.len == 0 && OidIsValid(q->relid))
@@ -138,7 +139,7 @@ start_with(DpQuery *q, const DpValue *filter, const DpValue *sort)
 {
 	DpDocSource source;
 
-	dp_collection_source(q->relid, filter, sort, &source);
+	dp_collection_source(q->relid, filter, sort, q->fields, &source);
 	appendStringInfoString(&q->from, source.from);
 	if (source.conditions != NULL)
 		appendStringInfoString(&q->where, source.conditions);
@@ -155,8 +156,7 @@ dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	DpValue *copy = palloc(sizeof(DpValue));
 
-	if (q->let == NULL)
-		dp_update_stage_check(spec, location->up);
+	dp_update_stage_check(spec, dp_stage_flags(q), location->up);
 	*copy = *spec;
 	q->changes = lappend(q->changes, copy);
 }

@@ -163,27 +163,19 @@ parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup
 static bool
 take_unwind(DpQuery *q, const char *as)
 {
-	DpIter rest = q->rest;
-	DpIter fields;
-	DpValue stage;
+	DpStageSpec *next = q->rest == NIL ? NULL : linitial(q->rest);
 	DpValue path;
-	DpElement e;
 
-	if (!dp_iter_next_value(&rest, &stage) || stage.type != DP_TYPE_DOCUMENT)
+	if (next == NULL || strcmp(next->name, "$unwind") != 0)
 		return false;
-	dp_iter_init_value(&fields, &stage);
-	if (!dp_iter_next(&fields, &e) || strcmp(e.name, "$unwind") != 0 ||
-		dp_iter_next(&fields, &(DpElement){ 0 }))
-		return false;
-	path = e.value;
+	path = next->spec;
 	if (path.type == DP_TYPE_DOCUMENT && (dp_document_count(path.data, path.len) != 1 ||
 										  !dp_document_find(path.data, path.len, "path", 4, &path)))
 		return false;
 	if (path.type != DP_TYPE_STRING || DP_STRING_LEN(&path) != strlen(as) + 1 ||
 		DP_STRING_DATA(&path)[0] != '$' || strcmp(DP_STRING_DATA(&path) + 1, as) != 0)
 		return false;
-	q->rest = rest;
-	q->index++;
+	q->rest = list_delete_first(q->rest);
 	return true;
 }
 
