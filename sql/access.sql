@@ -1,7 +1,13 @@
 -- Reading fields by path: -> ->> #> #>> ? ?| ?& and the functions behind them (src/bson/access.c).
 
+CREATE FUNCTION docpatterns._field_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_field_support' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._field_support(internal) IS
+  'for the planner: loads the library, whose hooks find indexes and statistics for fields';
+
 CREATE FUNCTION bson_get(doc bson, path text) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_get' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_get' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT docpatterns._field_support;
 COMMENT ON FUNCTION bson_get(bson, text) IS
   'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
   'position (in a document the field whose name is that number)';
@@ -13,7 +19,8 @@ COMMENT ON FUNCTION bson_get(bson_value, text) IS
   'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(doc bson, field int) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_get_number' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_get_number' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT docpatterns._field_support;
 COMMENT ON FUNCTION bson_get(bson, int) IS
   'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
   'position (in a document the field whose name is that number)';
@@ -25,7 +32,8 @@ COMMENT ON FUNCTION bson_get(bson_value, int) IS
   'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(doc bson, path text[]) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_get_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_get_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+  SUPPORT docpatterns._field_support;
 COMMENT ON FUNCTION bson_get(bson, text[]) IS
   'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
   'position (in a document the field whose name is that number)';
@@ -36,13 +44,9 @@ COMMENT ON FUNCTION bson_get(bson_value, text[]) IS
   'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
   'position (in a document the field whose name is that number)';
 
-CREATE FUNCTION docpatterns._text_support(internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'dp_text_support' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._text_support(internal) IS
-  'for the planner: loads the library, whose hook lets indexes on (doc -> path) serve doc ->> path';
 CREATE FUNCTION bson_get_text(doc bson, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-  SUPPORT docpatterns._text_support;
+  SUPPORT docpatterns._field_support;
 COMMENT ON FUNCTION bson_get_text(bson, text) IS
   'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 

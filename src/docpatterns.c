@@ -12,6 +12,7 @@
 #include "dp.h"
 #include "bson/cast.h"
 #include "bson/limits.h"
+#include "index/stats/field_stats.h"
 #include "index/text_condition.h"
 #include "kit/declaration.h"
 #include "kit/registry.h"
@@ -43,6 +44,7 @@ _PG_init(void)
 	dp_patterns = patterns;
 	dp_limits_init();
 	dp_text_conditions_init();
+	dp_field_stats_init();
 	dp_declaration_init();
 	dp_statement_init();
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)

@@ -686,12 +686,12 @@ dp_text_sel(PG_FUNCTION_ARGS)
 }
 
 /*
- * _text_support(internal) -> internal: nothing; the planner calls it before it looks at a table,
- * and so the library is loaded with its hook
+ * _field_support(internal) -> internal: nothing; the planner calls it before it looks at a table,
+ * and so the library is loaded with its hooks
  */
-DP_FUNCTION(dp_text_support);
+DP_FUNCTION(dp_field_support);
 Datum
-dp_text_support(PG_FUNCTION_ARGS)
+dp_field_support(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_POINTER(NULL);
 }

@@ -3,7 +3,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(146);
+SELECT plan(173);
 
 -- How many rows the planner expects.
 CREATE FUNCTION expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -11,6 +11,10 @@ DECLARE plan json;
 BEGIN
   EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
   RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::float8;
+END $$;
+CREATE FUNCTION plan_lines(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
 END $$;
 CREATE FUNCTION counted(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE n float8;
@@ -172,6 +176,33 @@ SELECT near($$(doc || '{}'::bson) @@ '{a: 3}'$$, 1.01, 'extended1');
 SELECT near($$(doc || '{}'::bson) @@ '{a: 103}'$$, 1.01, 'extended2');
 
 -- more paths than ANALYZE keeps: those of most documents stay
+-- groups, and fields that are missing
+CREATE FUNCTION groups(query text, n float8, bound float8 DEFAULT 1.1) RETURNS text LANGUAGE sql AS $$
+  SELECT ok(e / n <= bound AND n / e <= bound, format('%s: %s expected', query, e)) FROM expected(query) e$$;
+SELECT groups(format('SELECT %s FROM docs GROUP BY %1$s', e), n) FROM (VALUES ($$doc -> 'flag'$$, 2), ($$doc -> 'number'$$, 1000), ($$doc -> 'name' -> 'first'$$, 50), ($$doc #> '{name,first}'$$, 50), ($$doc['name']['first']$$, 50), ($$doc ->> 'name.first'$$, 50), ($$coalesce(doc -> 'number', 'null')$$, 1000),
+  ($$(doc -> 'number')::int$$, 1000), ($$doc -> 'name.first', doc -> 'flag'$$, 100), ($$doc -> 'nowhere'$$, 1), ($$doc -> 'tags'$$, 9500), ($$(doc -> 'number')::int + 1, upper(doc ->> 'name.first')$$, 1000)) v (e, n);
+SELECT groups($$SELECT DISTINCT doc -> 'number' FROM docs$$, 1000);
+SELECT groups($$SELECT DISTINCT doc -> 'number' FROM (SELECT * FROM docs WHERE id > 0) d$$, 1000);
+SELECT groups($$SELECT doc -> 'number' FROM docs WHERE doc -> 'flag' = true GROUP BY 1$$, 1000, 1.6);
+SELECT near(c, 1.05) FROM (VALUES ($$doc -> 'rare' IS NULL$$), ($$doc -> 'rare' IS NOT NULL$$), ($$doc ->> 'rare' IS NULL$$), ($$doc -> 'number' IS NULL$$), ($$NOT (doc -> 'rare' IS NULL)$$)) v (c);
+SELECT near($$doc -> 'skew' = 'half'::text AND (doc -> 'skew' IS NULL OR id > 0)$$, 1.1);
+SELECT is((SELECT expected($$SELECT * FROM docs a JOIN docs b ON a.doc -> 'number' = b.doc -> 'number' WHERE a.doc -> 'number' IS NOT NULL$$) BETWEEN 80000 AND 110000), true, 'a join of a field that is tested');
+CREATE TABLE grouped (id int, doc bson) PARTITION BY RANGE (id);
+CREATE TABLE grouped1 PARTITION OF grouped FOR VALUES FROM (0) TO (500);
+CREATE TABLE grouped2 PARTITION OF grouped FOR VALUES FROM (500) TO (1001);
+INSERT INTO grouped SELECT i, bson_build('a', i % 7, 'b', i) FROM generate_series(1, 1000) i;
+ANALYZE grouped;
+SELECT groups($$SELECT doc -> 'a' FROM grouped GROUP BY 1$$, 7);
+CREATE STATISTICS grouped_stats ON (doc -> 'a') FROM grouped1;
+ANALYZE grouped1;
+SELECT groups($$SELECT doc -> 'a' FROM grouped1 GROUP BY 1$$, 7);
+CREATE INDEX ON grouped2 ((doc -> 'b'));
+SELECT groups($$SELECT doc -> 'b' FROM grouped2 GROUP BY 1$$, 501);
+SET LOCAL ROLE pg_read_all_data;
+SELECT groups($$SELECT doc -> 'number' FROM docs GROUP BY 1$$, 1000);
+RESET ROLE;
+SELECT is((SELECT string_agg(l, '|') FROM plan_lines($$SELECT doc -> 'flag', count(*) FROM docs GROUP BY 1$$) l), 'HashAggregate|  Group Key: (doc -> ''flag''::text)|  ->  Seq Scan on docs', 'few groups are hashed');
+
 CREATE TABLE shapeless AS SELECT i AS id, bson_merge_agg(bson_build('f' || i || '_' || k, k)) || bson_build('everywhere', i % 10) AS doc FROM generate_series(1, 400) i, generate_series(1, 60) k GROUP BY i;
 ANALYZE shapeless;
 SELECT cmp_ok((SELECT count(*) FROM bson_stats('shapeless') WHERE path = 'everywhere'), '>', 0::bigint, 'a path that all documents have is known among 24000 that one has');

@@ -104,13 +104,18 @@ parts_add_constant(FieldParts *parts, Node *node, bool is_name)
 }
 
 /*
- * Splits an expression of type bson_value.  Returns the document, or NULL if it is not a field at a
- * constant path.
+ * Splits an expression of type bson_value, or its text.  Returns the document, or NULL if it is not
+ * a field at a constant path.
  */
 static Node *
 field_document(Node *node, FieldParts *parts)
 {
 	const DpTypes *types = dp_types();
+	const char *getter = exprType(node) == TEXTOID ? "bson_get_text" : "bson_get";
+
+	parts->first = FIELD_MAX_PARTS;
+	if (exprType(node) != types->bson_value && exprType(node) != TEXTOID)
+		return NULL;
 
 	for (;;)
 	{
@@ -152,14 +157,23 @@ field_document(Node *node, FieldParts *parts)
 			if (exprType(node) != types->bson && exprType(node) != types->bson_value)
 				return NULL;
 			name = get_func_name(function);
-			if (name == NULL || strcmp(name, "bson_get") != 0 ||
+			if (name == NULL || strcmp(name, getter) != 0 ||
 				get_func_namespace(function) != types->schema ||
 				!parts_add_constant(parts, lsecond(args), false))
 				return NULL;
 		}
 		if (exprType(node) == types->bson)
 			return node;
+		getter = "bson_get";
 	}
+}
+
+bool
+dp_field_is_field(Node *expression)
+{
+	FieldParts parts;
+
+	return field_document(expression, &parts) != NULL;
 }
 
 bool
@@ -169,9 +183,6 @@ dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid, DpField *f
 	FieldParts parts;
 	Node *document;
 
-	if (exprType(expression) != dp_types()->bson_value)
-		return false;
-	parts.first = FIELD_MAX_PARTS;
 	document = field_document(expression, &parts);
 	if (document == NULL)
 		return false;
@@ -376,7 +387,7 @@ restriction(FunctionCallInfo fcinfo, int strategy)
 	if (!get_restriction_variable(root, args, varRelid, &variable, &other, &on_left))
 		return core_restriction(fcinfo, strategy);
 
-	if (!HeapTupleIsValid(variable.statsTuple) && !variable.isunique)
+	if (!dp_field_is_described(&variable) && !variable.isunique)
 		is_field = dp_field_recognize(root, variable.var, varRelid, &field);
 	if (!is_field)
 		result = core_restriction(fcinfo, strategy);

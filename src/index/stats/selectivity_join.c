@@ -60,7 +60,7 @@ describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 
 	memset(side, 0, sizeof(*side));
 	side->rows = variable->rel != NULL ? variable->rel->rows : 1000;
-	if (!HeapTupleIsValid(variable->statsTuple) && !variable->isunique &&
+	if (!dp_field_is_described(variable) && !variable->isunique &&
 		dp_field_recognize(root, variable->var, 0, &field))
 	{
 		const DpPathStats *path = field.known.path;
