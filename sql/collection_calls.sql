@@ -17,23 +17,15 @@ COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, te
   'filter, $2 operands), order, how one row is told from the others, how documents are inserted, '
   'and how split ones are changed; 22023 for an update that replaces several documents';
 
-CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
-LANGUAGE docpatterns VOLATILE AS $$
-DECLARE
-  q pg_catalog.record;
-BEGIN
-  IF docs IS NULL OR EXISTS (SELECT FROM pg_catalog.unnest(docs) AS d WHERE d IS NULL) THEN
-    RAISE EXCEPTION 'documents cannot be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  q := docpatterns._collection_query(rel, '{}');
-  RETURN QUERY EXECUTE pg_catalog.concat(q.insertion, ' RETURNING ', q.id) USING docs;
-END
-$$;
-COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
+CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs "any") RETURNS SETOF bson_value
+  AS 'MODULE_PATHNAME', 'dp_collection_insert' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION collection_insert(regclass, "any") IS
   'Inserts documents, all or none, and returns the _id of each in their order: a collection gives '
-  'one to a document without; in other tables the result is NULL for it. Locks as INSERT; needs '
-  'INSERT, and SELECT on the key. Errors: 23505 an existing _id, 23502 another column of the table '
-  'that is NOT NULL without a default, 42809, 42703 or 42702 without exactly one column of type '
+  'one to a document without; in other tables the result is NULL for it. Arguments are of type '
+  'bson, or text in Extended JSON; a bson_value, bson[] or text may have an array of documents. '
+  'Locks as INSERT; needs INSERT, and SELECT on the key. Errors: 23505 an existing _id, 23502 '
+  'another column of the table that is NOT NULL without a default, 22023 or 42804 an argument that '
+  'is no document, 22P02 invalid text, 42809, 42703 or 42702 without exactly one column of type '
   'bson';
 
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',

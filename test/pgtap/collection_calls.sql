@@ -7,7 +7,7 @@ SELECT plan(516);
 
 -- ---------------------------------------------------------------- signatures
 
-SELECT function_returns('collection_insert', ARRAY['regclass', 'bson[]'], 'setof bson_value');
+SELECT function_returns('collection_insert', ARRAY['regclass', '"any"'], 'setof bson_value');
 SELECT function_returns('collection_find', ARRAY['regclass', 'bson', 'bson', 'bson', 'bigint', 'bigint'], 'setof bson');
 SELECT function_returns('collection_count', ARRAY['regclass', 'bson'], 'bigint');
 SELECT function_returns('collection_distinct', ARRAY['regclass', 'text', 'bson'], 'setof bson_value');
@@ -24,7 +24,7 @@ PREPARE stored AS SELECT doc::text FROM c ORDER BY _id;
 SELECT results_eq($$SELECT collection_insert('c', '{_id: 2, a: 1}', '{a: 2, _id: 1}')::text$$, ARRAY['2', '1'], 'ids in the order of the documents');
 SELECT results_eq('stored', ARRAY['{"a": 2, "_id": 1}', '{"_id": 2, "a": 1}'], 'stored as they are');
 SELECT results_eq($$SELECT collection_insert('c', VARIADIC ARRAY['{_id: 3}', '{_id: 4}']::bson[])::int$$, ARRAY[3, 4], 'an array of documents');
-SELECT is_empty($$SELECT collection_insert('c', VARIADIC '{}')$$, 'of none');
+SELECT is_empty($$SELECT collection_insert('c', VARIADIC '{}'::bson[])$$, 'of none');
 SELECT is((SELECT bson_typeof(i) FROM collection_insert('c', '{n: 1}') i), 'objectId', 'an ObjectId where there is none');
 SELECT is((SELECT collection_insert('c', bson_build('_id', i, 'n', i)) FROM generate_series(10, 10) i), 10::bson_value, 'what bson_build makes');
 SELECT throws_ok($$SELECT collection_insert('c', '{_id: 20}', '{_id: 1}')$$, '23505', NULL, 'an _id that is there');

@@ -1,0 +1,138 @@
+/*
+ * insert.c
+ *		collection_insert(): documents in any of their forms become one INSERT.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "bson/builder.h"
+#include "bson/catalog.h"
+#include "bson/text.h"
+#include "mql/collection_calls.h"
+
+static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
+static ArrayBuildState *add_document(ArrayBuildState *docs, const DpValue *value);
+static void null_document(void) pg_attribute_noreturn();
+
+/* collection_insert(rel regclass, VARIADIC docs "any") -> setof bson_value */
+DP_FUNCTION(dp_collection_insert);
+Datum
+dp_collection_insert(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ParamListInfo params = makeParamList(1);
+	SPIExecuteOptions options = { 0 };
+	ArrayBuildState *docs = initArrayResult(dp_types()->bson, CurrentMemoryContext, false);
+	DpCall call = { 0 };
+	DpBuilder b;
+	Datum *arguments;
+	Oid *types;
+	bool *nulls;
+	int n = extract_variadic_args(fcinfo, 1, true, &arguments, &types, &nulls);
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("relation cannot be null")));
+	if (n < 0)
+		null_document();
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			null_document();
+		docs = add_argument(docs, arguments[i], types[i]);
+	}
+	dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
+	dp_builder_begin_document(&b);
+	dp_builder_end(&b);
+	call.relid = PG_GETARG_OID(0);
+	call.filter = dp_builder_finish_bson(&b);
+	dp_call_prepare(&call);
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	params->params[0].value = makeArrayResult(docs, CurrentMemoryContext);
+	params->params[0].isnull = false;
+	params->params[0].pflags = PARAM_FLAG_CONST;
+	params->params[0].ptype = get_array_type(dp_types()->bson);
+	options.params = params;
+	options.dest = CreateDestReceiver(DestTuplestore);
+	SetTuplestoreDestReceiverParams(options.dest, result->setResult,
+									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
+	SPI_connect();
+	SPI_execute_extended(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION],
+								  call.sql[DP_CALL_ID]),
+						 &options);
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/*
+ * Adds the documents of an argument: bson, a bson_value with a document or an array of documents,
+ * bson[], or text that spells a bson_value.
+ */
+static ArrayBuildState *
+add_argument(ArrayBuildState *docs, Datum argument, Oid type)
+{
+	struct varlena *given;
+	DpValue value;
+	DpIter iter;
+	DpValue element;
+
+	if (type == get_array_type(dp_types()->bson))
+	{
+		Datum *elements;
+		bool *nulls;
+		int n;
+
+		deconstruct_array(DatumGetArrayTypeP(argument), dp_types()->bson, -1, false, TYPALIGN_INT,
+						  &elements, &nulls, &n);
+		for (int i = 0; i < n; i++)
+		{
+			if (nulls[i])
+				null_document();
+			docs = accumArrayResult(docs, elements[i], false, dp_types()->bson,
+									CurrentMemoryContext);
+		}
+		return docs;
+	}
+	if (type == dp_types()->bson)
+		return accumArrayResult(docs, argument, false, type, CurrentMemoryContext);
+	if (type != TEXTOID && type != dp_types()->bson_value)
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("a document cannot be of type %s", format_type_be(type)),
+						errhint("Use bson, bson_value, or text in Extended JSON.")));
+	given = PG_DETOAST_DATUM_PACKED(argument);
+	if (type == TEXTOID)
+		given = dp_text_to_value(VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given), NULL);
+	value = dp_value_of_varlena(given);
+	if (value.type != DP_TYPE_ARRAY)
+		return add_document(docs, &value);
+	dp_iter_init_value(&iter, &value);
+	while (dp_iter_next_value(&iter, &element))
+		docs = add_document(docs, &element);
+	return docs;
+}
+
+static ArrayBuildState *
+add_document(ArrayBuildState *docs, const DpValue *value)
+{
+	if (value->type != DP_TYPE_DOCUMENT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot insert a value that is not a document"),
+						errdetail("Found a value of BSON type \"%s\".", dp_type_name(value->type))));
+	return accumArrayResult(docs,
+							PointerGetDatum(dp_document_to_varlena(value->data, value->len)), false,
+							dp_types()->bson, CurrentMemoryContext);
+}
+
+static void
+null_document(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("documents cannot be null")));
+}
