@@ -1,12 +1,12 @@
 -- Calls that change documents of collections (src/mql/collection_change.c). As the calls that read,
 -- they run statements as the caller, and everything is qualified.
 
-CREATE FUNCTION docpatterns._collection_update(update anycompatible, replaces boolean)
+CREATE FUNCTION docpatterns._collection_value(value anycompatible, replaces boolean)
   RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_collection_update' LANGUAGE C IMMUTABLE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_update(anycompatible, boolean) IS
-  'internal: an update, or with replaces a whole document, given as bson, bson_value or Extended '
-  'JSON; 22023 operators in a document that replaces, 42804 another type, 22P02 invalid text';
+  AS 'MODULE_PATHNAME', 'dp_collection_value' LANGUAGE C IMMUTABLE STRICT;
+COMMENT ON FUNCTION docpatterns._collection_value(anycompatible, boolean) IS
+  'internal: an argument given as bson, bson_value or Extended JSON, with replaces a whole document; '
+  '22023 update operators in it, 42804 another type, 22P02 invalid text';
 CREATE FUNCTION docpatterns._collection_ticket(keeps boolean) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._collection_ticket(boolean) IS
@@ -139,7 +139,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update anycompatibl
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
-    FROM docpatterns._collection_change(rel, filter, docpatterns._collection_update(update, false),
+    FROM docpatterns._collection_change(rel, filter, docpatterns._collection_value(update, false),
         multi => multi, upsert => upsert, array_filters => array_filters, sort => sort) AS c;
 END
 $$;
@@ -159,7 +159,7 @@ LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
     FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_update(replacement, true), upsert => upsert, sort => sort) AS c;
+        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort) AS c;
 END
 $$;
 COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, bson) IS
@@ -185,7 +185,7 @@ CREATE FUNCTION collection_find_one_and_update(rel regclass, filter bson, update
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_update(update, false), upsert => upsert,
+        docpatterns._collection_value(update, false), upsert => upsert,
         array_filters => array_filters, sort => sort, finds => true, projection => projection,
         return_new => return_new) AS c);
 END
@@ -204,7 +204,7 @@ CREATE FUNCTION collection_find_one_and_replace(rel regclass, filter bson,
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_update(replacement, true), upsert => upsert, sort => sort,
+        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort,
         finds => true, projection => projection, return_new => return_new) AS c);
 END
 $$;
@@ -224,3 +224,117 @@ $$;
 COMMENT ON FUNCTION collection_find_one_and_delete(regclass, bson, bson, bson) IS
   'Deletes the first document that matches the filter, in the order of sort, and returns it as the '
   'projection shows it; NULL if none matches. Rights and errors as collection_delete';
+
+CREATE FUNCTION collection_bulk_write(rel regclass, operations anycompatible,
+  ordered boolean DEFAULT true, OUT index int, OUT operation text, OUT matched bigint,
+    OUT modified bigint, OUT deleted bigint, OUT id bson_value, OUT error_code text, OUT error text)
+  RETURNS SETOF record
+LANGUAGE docpatterns VOLATILE AS $$
+DECLARE
+  list CONSTANT @extschema@.bson_value := docpatterns._collection_value(operations, false);
+  is_one pg_catalog.bool;
+  arguments @extschema@.bson;
+  allowed pg_catalog.text[];
+  field pg_catalog.text;
+BEGIN
+  IF list IS NULL OR ordered IS NULL THEN
+    RAISE EXCEPTION '% cannot be null', CASE WHEN list IS NULL THEN 'operations' ELSE 'ordered' END
+      USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  -- All are checked before the first one runs.
+  FOR index, is_one IN
+    SELECT o.n OPERATOR(pg_catalog.-) 1, @extschema@.bson_typeof(o.v)
+        OPERATOR(pg_catalog.=) 'object' AND (SELECT pg_catalog.count(*) OPERATOR(pg_catalog.=) 1
+          AND pg_catalog.bool_and(@extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'object')
+        FROM @extschema@.bson_each(o.v::@extschema@.bson) AS e)
+      FROM @extschema@.bson_elements(list) WITH ORDINALITY AS o (v, n) LOOP
+    IF NOT is_one THEN
+      RAISE EXCEPTION 'operation % is not a document with one document in it', index
+        USING ERRCODE = 'invalid_parameter_value',
+          HINT = 'Write operations as {updateOne: {filter: {..}, update: {..}}}.';
+    END IF;
+  END LOOP;
+  FOR index, operation, arguments IN
+    SELECT o.n OPERATOR(pg_catalog.-) 1, e.key, e.value::@extschema@.bson
+      FROM @extschema@.bson_elements(list) WITH ORDINALITY AS o (v, n),
+        @extschema@.bson_each(o.v::@extschema@.bson) AS e LOOP
+    allowed := CASE operation
+        WHEN 'insertOne' THEN '{document}'
+        WHEN 'updateOne' THEN '{filter,update,upsert,arrayFilters,sort}'
+        WHEN 'updateMany' THEN '{filter,update,upsert,arrayFilters}'
+        WHEN 'replaceOne' THEN '{filter,replacement,upsert,sort}'
+        WHEN 'deleteOne' THEN '{filter}'
+        WHEN 'deleteMany' THEN '{filter}' END;
+    field := (SELECT k FROM @extschema@.bson_keys(arguments) AS k
+      WHERE k OPERATOR(pg_catalog.<>) ALL (allowed) LIMIT 1);
+    IF allowed IS NULL THEN
+      RAISE EXCEPTION 'operation % has the unknown type "%"', index, operation
+        USING ERRCODE = 'feature_not_supported',
+          HINT = 'Use insertOne, updateOne, updateMany, replaceOne, deleteOne or deleteMany.';
+    ELSIF arguments OPERATOR(@extschema@.?) 'hint' THEN
+      RAISE EXCEPTION 'operation % (%): hint is not supported', index, operation
+        USING ERRCODE = 'feature_not_supported',
+          HINT = 'The planner chooses indexes by their statistics.';
+    ELSIF field IS NOT NULL THEN
+      RAISE EXCEPTION 'operation % (%) has the unknown field "%"', index, operation, field
+        USING ERRCODE = 'feature_not_supported',
+          HINT = pg_catalog.concat('Use ', pg_catalog.array_to_string(allowed, ', '), '.');
+    END IF;
+  END LOOP;
+
+  FOR index, operation, arguments IN
+    SELECT o.n OPERATOR(pg_catalog.-) 1, e.key, e.value::@extschema@.bson
+      FROM @extschema@.bson_elements(list) WITH ORDINALITY AS o (v, n),
+        @extschema@.bson_each(o.v::@extschema@.bson) AS e ORDER BY o.n LOOP
+    matched := NULL;
+    modified := NULL;
+    deleted := NULL;
+    id := NULL;
+    BEGIN
+      IF operation OPERATOR(pg_catalog.=) 'insertOne' THEN
+        id := (SELECT i FROM @extschema@.collection_insert(rel, VARIADIC ARRAY[
+          (arguments OPERATOR(@extschema@.->) 'document'::pg_catalog.text)::@extschema@.bson])
+            AS i);
+      ELSE
+        SELECT c.matched, c.modified, c.upserted INTO matched, modified, id
+          FROM docpatterns._collection_change(rel,
+            (arguments OPERATOR(@extschema@.->) 'filter'::pg_catalog.text)::@extschema@.bson,
+            docpatterns._collection_value(arguments OPERATOR(@extschema@.->)
+              CASE operation WHEN 'replaceOne' THEN 'replacement' ELSE 'update' END,
+              operation OPERATOR(pg_catalog.=) 'replaceOne'),
+            deletes => pg_catalog.starts_with(operation, 'delete'),
+            multi => operation OPERATOR(pg_catalog.~) 'Many$',
+            upsert => coalesce((arguments OPERATOR(@extschema@.->)
+              'upsert'::pg_catalog.text)::pg_catalog.bool, false),
+            array_filters => arguments OPERATOR(@extschema@.->) 'arrayFilters'::pg_catalog.text,
+            sort => (arguments OPERATOR(@extschema@.->)
+              'sort'::pg_catalog.text)::@extschema@.bson) AS c;
+        IF pg_catalog.starts_with(operation, 'delete') THEN
+          deleted := modified;
+          matched := NULL;
+          modified := NULL;
+        END IF;
+      END IF;
+    EXCEPTION WHEN OTHERS THEN
+      -- Errors that are not the operation's: serialization, resources, the server.
+      IF pg_catalog."left"(SQLSTATE, 2) OPERATOR(pg_catalog.=) ANY ('{40,53,57,58,XX}') THEN
+        RAISE;
+      END IF;
+      error_code := SQLSTATE;
+      error := SQLERRM;
+    END;
+    RETURN NEXT;
+    EXIT WHEN error IS NOT NULL AND ordered;
+    error_code := NULL;
+    error := NULL;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION collection_bulk_write(regclass, anycompatible, boolean) IS
+  'Runs the operations of an array one after the other: insertOne, updateOne, updateMany, '
+  'replaceOne, deleteOne, deleteMany. Returns a row for each, with its place from 0, how many '
+  'documents matched, changed and were deleted, and the _id of an inserted one. An error undoes its '
+  'operation only, and is in the row: error_code is its SQLSTATE. ordered: it is the last one, '
+  'otherwise the others run, too. Rights as for the operations. Errors: 22004 a NULL, 22023 or '
+  '0A000 an operation that is not written so, or hint, before any runs; errors of the classes 40, '
+  '53, 57, 58 and XX end the call';

@@ -32,13 +32,13 @@ static int64 last_ticket = 0;
 static void forget_unchanged(void *arg);
 
 /*
- * _collection_update(update anycompatible, replaces boolean) -> bson_value: an update as a value:
- * of the types bson and bson_value, or text that spells one.  Raises INVALID_PARAMETER_VALUE for
- * one that replaces and has operators.
+ * _collection_value(value anycompatible, replaces boolean) -> bson_value: an argument of the types
+ * bson and bson_value, or text that spells one.  Raises INVALID_PARAMETER_VALUE for one that
+ * replaces and has operators.
  */
-DP_FUNCTION(dp_collection_update);
+DP_FUNCTION(dp_collection_value);
 Datum
-dp_collection_update(PG_FUNCTION_ARGS)
+dp_collection_value(PG_FUNCTION_ARGS)
 {
 	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	struct varlena *update;
@@ -48,7 +48,7 @@ dp_collection_update(PG_FUNCTION_ARGS)
 
 	if (type != TEXTOID && type != dp_types()->bson && type != dp_types()->bson_value)
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("an update cannot be of type %s", format_type_be(type)),
+						errmsg("an argument cannot be of type %s", format_type_be(type)),
 						errhint("Use bson, bson_value, or text in Extended JSON.")));
 	update = DP_GETARG_VARLENA(0);
 	if (type == TEXTOID)

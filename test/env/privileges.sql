@@ -16,7 +16,8 @@ SELECT n AS place, f[1] AS call, string_to_array(coalesce(f[2], ''), ', ') AS ne
        CASE WHEN f[4] <> '' THEN f[4]::regprocedure ELSE (SELECT i.function FROM not_immutable i WHERE i.name = substring(f[1] from '^\w+')) END AS function
 FROM regexp_split_to_table(trim(E'\n' FROM $catalogue$
 collection_create('made') | CREATE
-collection_insert('docs', '{n: 9}') | SELECT, INSERT
+collection_insert('docs', '{n: 9}') | SELECT, INSERT | | collection_insert(regclass,"any")
+collection_bulk_write('docs', '[]') | | with the rights that the operations need
 collection_find('docs') | SELECT
 collection_count('docs') | SELECT
 collection_distinct('docs', 'n') | SELECT

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(74);
+SELECT plan(106);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean'], 'bson');
@@ -60,7 +60,7 @@ SELECT throws_ok($$SELECT collection_find_one_and_replace('plain', '{_id: 1}', '
 SELECT throws_ok($$SELECT collection_replace('plain', '{_id: 99}', '[{$set: {a: 1}}]')$$, '22023', 'a replacement must be a document without update operators', 'also if none matches');
 SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', NULL)$$, '22004', 'update cannot be null');
 SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', '{$set: {a: 1}}', return_new => NULL)$$, '22004', 'return_new cannot be null');
-SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', 5)$$, '42804', 'an update cannot be of type integer');
+SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', 5)$$, '42804', 'an argument cannot be of type integer');
 SELECT throws_ok($$SELECT collection_update('plain', '{}', '{$set: {a: 1}}', multi => true, sort => '{a: 1}')$$, '22023', 'sort cannot be combined with multi');
 SELECT throws_ok($$SELECT collection_find_one_and_delete('plain', '{}', sort => '{a: 2}')$$, '22023', NULL, 'a bad direction');
 CREATE ROLE change_reader;
@@ -75,6 +75,50 @@ CREATE POLICY few ON plain USING (_id > 10::bson_value);
 SET LOCAL ROLE change_reader;
 SELECT is(collection_find_one_and_update('plain', '{}', '{$set: {a: 1}}', sort => '{_id: 1}') ->> '_id', '11', 'the first that a policy shows');
 SELECT is(collection_find_one_and_update('plain', '{_id: 1}', '{$set: {a: 1}}'), NULL, 'none that it hides');
+RESET ROLE;
+
+-- ---------------------------------------------------------------- arrays of documents
+
+CREATE TABLE made2 AS SELECT collection_create('many');
+SELECT is((SELECT string_agg(i::text, ' ') FROM collection_insert('many', '[{_id: 2}, {_id: 1}, {_id: 3}]') i), '2 1 3', 'a literal array');
+SELECT is((SELECT string_agg(i::text, ' ') FROM collection_insert('many', bson_array('{_id: 4}'::bson, '{_id: 5}'::bson)) i), '4 5', 'a bson_value');
+SELECT is((SELECT string_agg(i::text, ' ') FROM collection_insert('many', '{_id: 6}') i), '6', 'one document');
+SELECT is_empty($$SELECT collection_insert('many', '[]')$$, 'none');
+PREPARE untyped AS SELECT string_agg(i::text, ' ') FROM collection_insert('many', $1) i;
+SELECT results_eq($$EXECUTE untyped('[{_id: 7}, {_id: 8}]')$$, $$VALUES ('7 8')$$, 'a parameter without a type');
+SELECT throws_ok($$SELECT collection_insert('many', '[{_id: 9}, 5]')$$, '22023', NULL, 'a number among documents');
+SELECT throws_ok($$SELECT collection_insert('many', '[{_id: 9}, {_id: 1}]')$$, '23505', NULL, 'all or none');
+SELECT throws_ok($$SELECT collection_insert('many', NULL)$$, '22004', NULL, 'a NULL');
+SELECT is(collection_count('many'), 8::bigint, 'what is there');
+
+-- ---------------------------------------------------------------- bulk writes
+
+CREATE FUNCTION bulk(operations text, ordered boolean DEFAULT true, rel regclass DEFAULT 'many') RETURNS text LANGUAGE sql AS $$
+  SELECT string_agg(concat_ws(' ', index, operation, 'm' || matched, 'u' || modified, 'd' || deleted, 'id ' || id::text, error_code), ', ' ORDER BY index) FROM collection_bulk_write(rel, operations, ordered) $$;
+SELECT is(bulk('[{insertOne: {document: {_id: 10, n: 1}}}, {updateOne: {filter: {_id: 10}, update: {$inc: {n: 1}}}}, {updateMany: {filter: {_id: {$gt: 8}}, update: [{$set: {n: {$add: ["$n", 1]}}}]}}, {replaceOne: {filter: {_id: 10}, replacement: {n: 7}}}, {deleteOne: {filter: {_id: 1}}}, {deleteMany: {filter: {_id: {$lt: 4}}}}]'),
+  '0 insertOne id 10, 1 updateOne m1 u1, 2 updateMany m1 u1, 3 replaceOne m1 u1, 4 deleteOne d1, 5 deleteMany d2', 'each operation, one after the other');
+SELECT is(bulk('[{updateOne: {filter: {_id: 11}, update: {$set: {n: 1}}, upsert: true}}, {updateOne: {filter: {}, update: {$set: {a: [1, 2]}}, sort: {_id: -1}}}, {updateOne: {filter: {_id: 11}, update: {$inc: {"a.$[e]": 5}}, arrayFilters: [{e: 2}]}}]'), '0 updateOne m0 u0 id 11, 1 updateOne m1 u1, 2 updateOne m1 u1', 'their options');
+SELECT is((SELECT d::text FROM collection_find('many', '{_id: 11}') d), '{"_id": 11, "n": 1, "a": [1, 7]}', 'did what they say');
+SELECT is(bulk('[{insertOne: {document: {_id: 12}}}, {insertOne: {document: {_id: 12}}}, {insertOne: {document: {_id: 13}}}]'), '0 insertOne id 12, 1 insertOne 23505', 'ordered: an error is the end');
+SELECT is(bulk('[{insertOne: {document: {_id: 14}}}, {insertOne: {document: {_id: 12}}}, {insertOne: {document: {_id: 13}}}]', false), '0 insertOne id 14, 1 insertOne 23505, 2 insertOne id 13', 'not ordered: the others run');
+SELECT is((SELECT string_agg(d ->> '_id', ' ') FROM collection_find('many', '{_id: {$gt: 11}}', sort => '{_id: 1}') d), '12 13 14', 'what is written stays');
+SELECT is(bulk('[{insertOne: {}}, {insertOne: {document: 5}}, {deleteOne: {}}, {updateOne: {filter: {}, update: {$no: 1}}}, {updateOne: {filter: {}}}, {replaceOne: {filter: {}, replacement: {$set: {a: 1}}}}, {updateMany: {filter: {}, update: {a: 1}}}]', false),
+  '0 insertOne 22004, 1 insertOne 22023, 2 deleteOne 22004, 3 updateOne 0A000, 4 updateOne 22004, 5 replaceOne 22023, 6 updateMany 22023', 'errors of operations');
+SELECT throws_ok(format($$SELECT bulk(%L)$$, '[{insertOne: {document: {_id: 99}}}, ' || o || ']'), code, NULL, o) FROM (VALUES ('{drop: {}}', '0A000'), ('{deleteOne: {filter: {}, sort: {a: 1}}}', '0A000'), ('{deleteOne: {filter: {}, hint: {a: 1}}}', '0A000'), ('{deleteOne: 1}', '22023'), ('{}', '22023'), ('5', '22023'), ('{deleteOne: {}, deleteMany: {}}', '22023')) x (o, code);
+SELECT throws_ok($$SELECT bulk('{a: 1}')$$, '22023', NULL, 'no array');
+SELECT throws_ok($$SELECT bulk(NULL)$$, '22004', 'operations cannot be null');
+SELECT throws_ok($$SELECT bulk('[]', NULL)$$, '22004', 'ordered cannot be null');
+SELECT is(bulk('[]'), NULL, 'no operation');
+SELECT is(collection_count('many', '{_id: 99}'), 0::bigint, 'operations are checked before the first one runs');
+CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$;
+CREATE TRIGGER conflict BEFORE DELETE ON many FOR EACH ROW EXECUTE FUNCTION conflict();
+SELECT throws_ok($$SELECT bulk('[{deleteOne: {filter: {}}}]', false)$$, '40001', 'conflict', 'a transaction that must be run again');
+SELECT is(outlier_enable('typed', 'a', 1), 'a', 'a pattern that splits documents');
+SELECT is(bulk('[{insertOne: {document: {_id: 50, a: [1, 2, 3]}}}, {updateOne: {filter: {a: 3}, update: {$pull: {a: 1}}}}, {replaceOne: {filter: {a: 3}, replacement: {a: [7, 8]}}}, {deleteMany: {filter: {a: 8}}}, {insertOne: {document: {_id: "x"}}}]', true, 'typed'), '0 insertOne id 50, 1 updateOne m1 u1, 2 replaceOne m1 u1, 3 deleteMany d1, 4 insertOne 23514', 'sees whole documents');
+CREATE ROLE change_writer;
+GRANT SELECT, INSERT ON many TO change_writer;
+SET LOCAL ROLE change_writer;
+SELECT is(bulk('[{insertOne: {document: {_id: 30}}}, {updateOne: {filter: {_id: 30}, update: {$set: {a: 1}}}}, {deleteOne: {filter: {_id: 30}}}]', false), '0 insertOne id 30, 1 updateOne 42501, 2 deleteOne 42501', 'rights are those of each operation');
 RESET ROLE;
 
 SELECT * FROM finish();

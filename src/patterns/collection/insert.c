@@ -96,8 +96,8 @@ add_argument(ArrayBuildState *docs, Datum argument, Oid type)
 		{
 			if (nulls[i])
 				null_document();
-			docs = accumArrayResult(docs, elements[i], false, dp_types()->bson,
-									CurrentMemoryContext);
+			docs =
+				accumArrayResult(docs, elements[i], false, dp_types()->bson, CurrentMemoryContext);
 		}
 		return docs;
 	}
@@ -123,12 +123,12 @@ static ArrayBuildState *
 add_document(ArrayBuildState *docs, const DpValue *value)
 {
 	if (value->type != DP_TYPE_DOCUMENT)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("cannot insert a value that is not a document"),
-						errdetail("Found a value of BSON type \"%s\".", dp_type_name(value->type))));
-	return accumArrayResult(docs,
-							PointerGetDatum(dp_document_to_varlena(value->data, value->len)), false,
-							dp_types()->bson, CurrentMemoryContext);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot insert a value that is not a document"),
+				 errdetail("Found a value of BSON type \"%s\".", dp_type_name(value->type))));
+	return accumArrayResult(docs, PointerGetDatum(dp_document_to_varlena(value->data, value->len)),
+							false, dp_types()->bson, CurrentMemoryContext);
 }
 
 static void
