@@ -16,8 +16,8 @@
  * itself.
  *
  * PostgreSQL assumes ten elements in an array that it does not know.  Nearly every text has one
- * value, so costs and estimates for a parameter are those of one: otherwise a prepared statement
- * would be planned each time.
+ * value, so costs and estimates for parameters are those of one each: otherwise a prepared
+ * statement would be planned each time.
  */
 #include "postgres.h"
 
@@ -70,7 +70,7 @@ static Node *value_condition(Node *clause, Oid relid, RelOptInfo *rel);
 static OpExpr *text_field(Node *node, RelOptInfo *rel);
 static Expr *value_field(OpExpr *field);
 static Oid values_function(Oid type);
-static Expr *one_value(Expr *clause);
+static Expr *counted_values(Expr *clause);
 static Expr *unknown_value(void);
 static void
 text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
@@ -232,7 +232,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 			if (n == 1)
 				condition = (Node *) compare(value, "=", (struct varlena *) elements[0]);
 		}
-		else if (one_value((Expr *) any) != NULL)
+		else if (counted_values((Expr *) any) != NULL)
 		{
 			ListCell *lc;
 
@@ -286,17 +286,38 @@ values_function(Oid type)
 						  &type, false);
 }
 
-/* The condition as a comparison with one value, if it is = ANY (_text_values(..)) of a text. */
+/*
+ * The condition with an array of as many unknown values as texts, if it is = ANY (_text_values(..))
+ * and they can be counted, else NULL.
+ */
 static Expr *
-one_value(Expr *clause)
+counted_values(Expr *clause)
 {
 	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
+	ScalarArrayOpExpr *counted;
+	ArrayExpr *array;
+	FuncExpr *values;
+	ArrayExpr *texts;
+	int n = 1;
 
-	if (!IsA(clause, ScalarArrayOpExpr) || !IsA(lsecond(any->args), FuncExpr) ||
-		((FuncExpr *) lsecond(any->args))->funcid != values_function(TEXTOID))
+	if (!IsA(clause, ScalarArrayOpExpr) || !IsA(lsecond(any->args), FuncExpr))
 		return NULL;
-	return make_opclause(any->opno, BOOLOID, false, linitial(any->args), unknown_value(),
-						 InvalidOid, InvalidOid);
+	values = lsecond(any->args);
+	texts = linitial(values->args);
+	if (values->funcid == values_function(TEXTARRAYOID) && IsA(texts, ArrayExpr) &&
+		!texts->multidims)
+		n = list_length(texts->elements);
+	else if (values->funcid != values_function(TEXTOID))
+		return NULL;
+	array = makeNode(ArrayExpr);
+	array->array_typeid = dp_types()->bson_value_array;
+	array->element_typeid = dp_types()->bson_value;
+	for (int i = 0; i < n; i++)
+		array->elements = lappend(array->elements, unknown_value());
+	counted = makeNode(ScalarArrayOpExpr);
+	*counted = *any;
+	counted->args = list_make2(linitial(any->args), array);
+	return (Expr *) counted;
 }
 
 static Expr *
@@ -309,32 +330,31 @@ unknown_value(void)
 	return (Expr *) value;
 }
 
-/* The costs of a B-tree's scan, where a text that is not known has one value. */
+/* The costs of a B-tree's scan, where texts that are not known have one value each. */
 static void
 text_cost(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 		  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages)
 {
-	IndexPath one = *path;
+	IndexPath counted = *path;
 	ListCell *lc;
 
-	one.indexclauses = NIL;
+	counted.indexclauses = NIL;
 	foreach(lc, path->indexclauses)
 	{
 		IndexClause *clause = lfirst(lc);
-		Expr *equal = one_value(linitial_node(RestrictInfo, clause->indexquals)->clause);
+		Expr *condition = counted_values(linitial_node(RestrictInfo, clause->indexquals)->clause);
 
-		if (equal != NULL)
+		if (condition != NULL)
 		{
-			IndexClause *of_one = makeNode(IndexClause);
+			IndexClause *copy = makeNode(IndexClause);
 
-			*of_one = *clause;
-			set_opfuncid((OpExpr *) equal);
-			of_one->indexquals = list_make1(make_simple_restrictinfo(root, equal));
-			clause = of_one;
+			*copy = *clause;
+			copy->indexquals = list_make1(make_simple_restrictinfo(root, condition));
+			clause = copy;
 		}
-		one.indexclauses = lappend(one.indexclauses, clause);
+		counted.indexclauses = lappend(counted.indexclauses, clause);
 	}
-	btcostestimate(root, &one, loop_count, startup_cost, total_cost, selectivity, correlation,
+	btcostestimate(root, &counted, loop_count, startup_cost, total_cost, selectivity, correlation,
 				   pages);
 }
 

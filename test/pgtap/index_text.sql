@@ -36,6 +36,10 @@ SELECT matches(plan_of('EXECUTE by_number (''5'')'), 'rows=1 [^\n]*\n *Filter', 
 RESET plan_cache_mode;
 SELECT count(plan_of(format('EXECUTE by_sku (''sku%s'')', i))) AS executed FROM generate_series(1, 6) i \gset
 SELECT matches(plan_of('EXECUTE by_sku (''sku5'')'), '_text_values\(\$1\)', 'is not planned each time');
+PREPARE by_two AS SELECT count(*) FROM p WHERE doc ->> 'sku' IN ($1, $2);
+SELECT count(plan_of(format('EXECUTE by_two (''sku%s'', ''b'')', i))) AS executed FROM generate_series(1, 6) i \gset
+SELECT matches(plan_of('EXECUTE by_two (''sku5'', ''sku6'')'), 'rows=40 .*_text_values\(ARRAY\[\$1, \$2\]\)', 'nor is IN');
+SELECT results_eq($$EXECUTE by_two ('5', 'sku6')$$, ARRAY[23::bigint], 'which finds all');
 SELECT matches(plan_of($$SELECT FROM p WHERE doc ->> 'n' = '7'$$), 'rows=[123] ', 'the estimate without an index');
 
 -- PostgreSQL's own way where there is one.
