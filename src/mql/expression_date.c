@@ -39,6 +39,21 @@ enum
 	OP_SUBTRACT
 };
 
+int
+dp_date_unit(const char *name)
+{
+	for (int u = 0; u < (int) lengthof(unit_names); u++)
+		if (strcmp(unit_names[u], name) == 0)
+			return u;
+	return -1;
+}
+
+int64
+dp_date_unit_ms(int unit)
+{
+	return unit_ms[unit];
+}
+
 /*
  * The unit that an argument names.  Returns false if it is null.
  */
@@ -46,23 +61,19 @@ static bool
 unit_arg(const DpNode *node, int i, DpExprState *state, Unit *unit)
 {
 	DpValue v;
+	int u;
 
 	dp_arg(node, i, state, &v);
 	if (dp_is_nullish(&v))
 		return false;
 	if (v.type != DP_TYPE_STRING)
 		dp_node_type_error(node, "a string as its unit", &v);
-	for (int u = 0; u < (int) lengthof(unit_names); u++)
-	{
-		if (strcmp(unit_names[u], DP_STRING_DATA(&v)) == 0)
-		{
-			*unit = (Unit) u;
-			return true;
-		}
-	}
-	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the unit \"%.100s\"",
-				  DP_STRING_DATA(&v));
-	return false; /* not reached */
+	u = dp_date_unit(DP_STRING_DATA(&v));
+	if (u < 0)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the unit \"%.100s\"",
+					  DP_STRING_DATA(&v));
+	*unit = (Unit) u;
+	return true;
 }
 
 /*
@@ -105,30 +116,25 @@ out_of_range(const DpNode *node)
 	dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "gives a date that is out of range");
 }
 
-/*
- * A date some units later.
- */
-static int64
-date_add(const DpNode *node, int64 date, Unit unit, int64 amount, const DpZone *zone)
+bool
+dp_date_add(int64 date, int unit, int64 amount, const DpZone *zone, int64 *result)
 {
 	int64 ms;
 	DpParts p;
 	int64 month;
 
 	if (unit >= UNIT_HOUR)
-	{
-		if (pg_mul_s64_overflow(amount, unit_ms[unit], &ms) || pg_add_s64_overflow(date, ms, &ms))
-			out_of_range(node);
-		return ms;
-	}
+		return !pg_mul_s64_overflow(amount, unit_ms[unit], &ms) &&
+			   !pg_add_s64_overflow(date, ms, result);
 	if (amount > INT64CONST(100000000000) || amount < -INT64CONST(100000000000))
-		out_of_range(node);
+		return false;
 	if (unit >= UNIT_WEEK)
 	{
 		if (pg_mul_s64_overflow(amount, unit_ms[unit], &ms) ||
 			pg_add_s64_overflow(dp_zone_local(zone, date), ms, &ms))
-			out_of_range(node);
-		return dp_zone_utc(zone, ms);
+			return false;
+		*result = dp_zone_utc(zone, ms);
+		return true;
 	}
 
 	/* a day that the month has not becomes its last */
@@ -140,9 +146,10 @@ date_add(const DpNode *node, int64 date, Unit unit, int64 amount, const DpZone *
 	p.year = dp_floor_div(month, 12);
 	p.month = (int) dp_floor_mod(month, 12) + 1;
 	if (p.year < -290000000 || p.year > 290000000)
-		out_of_range(node);
+		return false;
 	p.day = Min(p.day, dp_days_in_month(p.year, p.month));
-	return dp_zone_utc(zone, dp_parts_to_local(&p));
+	*result = dp_zone_utc(zone, dp_parts_to_local(&p));
+	return true;
 }
 
 /*
@@ -169,7 +176,9 @@ dateadd_eval(const DpNode *node, DpExprState *state, DpValue *result)
 					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
 	if (node->op->which == OP_SUBTRACT && pg_mul_s64_overflow(amount, -1, &amount))
 		out_of_range(node);
-	return dp_result_date(result, date_add(node, dp_date_value(node, &date), unit, amount, &zone));
+	if (!dp_date_add(dp_date_value(node, &date), unit, amount, &zone, &amount))
+		out_of_range(node);
+	return dp_result_date(result, amount);
 }
 
 /*

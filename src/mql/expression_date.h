@@ -50,6 +50,15 @@ dp_floor_mod(int64 a, int64 b)
 	return a % b + (a % b < 0 ? b : 0);
 }
 
+/* The number of a unit of time, from "year" down to "millisecond"; -1: there is none. */
+extern int dp_date_unit(const char *name);
+
+/* Its milliseconds; 0 if they vary. */
+extern int64 dp_date_unit_ms(int unit);
+
+/* A date some units later; false if it is out of range. */
+extern bool dp_date_add(int64 date, int unit, int64 amount, const DpZone *zone, int64 *result);
+
 /* The zone of a name ("Europe/Paris", "UTC") or an offset ("+02:00", "+0200", "-03"). */
 extern bool dp_zone_parse(const char *s, uint32 len, DpZone *zone);
 

@@ -26,6 +26,7 @@ static const DpStage stages[] = {
 	{ "$count", dp_stage_count },
 	{ "$documents", dp_stage_documents, true },
 	{ "$facet", dp_stage_facet },
+	{ "$fill", dp_stage_fill },
 	{ "$graphLookup", dp_stage_graph_lookup },
 	{ "$group", dp_stage_group },
 	{ "$indexStats", dp_stage_index_stats, true },
@@ -35,10 +36,12 @@ static const DpStage stages[] = {
 	{ "$merge", dp_stage_merge },
 	{ "$out", dp_stage_out },
 	{ "$project", dp_stage_change },
+	{ "$redact", dp_stage_redact },
 	{ "$replaceRoot", dp_stage_change },
 	{ "$replaceWith", dp_stage_change },
 	{ "$sample", dp_stage_sample },
 	{ "$set", dp_stage_change },
+	{ "$setWindowFields", dp_stage_window },
 	{ "$skip", dp_stage_skip },
 	{ "$sort", dp_stage_sort },
 	{ "$sortByCount", dp_stage_sort_by_count },
@@ -280,6 +283,20 @@ int
 dp_stage_flags(DpQuery *q)
 {
 	return DP_EXPR_STAGE | (q->let == NULL ? 0 : DP_EXPR_LET);
+}
+
+DpValue
+dp_stage_constant(const DpValue *expression, const DpLocation *location)
+{
+	DpValue root = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
+	DpExprState state;
+	DpValue result;
+
+	dp_expr_state_init(&state, &root);
+	if (!dp_expr_eval(dp_expr_compile(expression, DP_EXPR_IMMUTABLE, dp_location_text(location)),
+					  &state, &result))
+		dp_bad_spec(location, "expected a constant");
+	return result;
 }
 
 Oid

@@ -220,6 +220,9 @@ extern const char *dp_stage_path(const DpValue *spec, const DpLocation *location
 extern void
 dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location);
 
+/* The value of an expression that must not need a document. */
+extern DpValue dp_stage_constant(const DpValue *expression, const DpLocation *location);
+
 /* The text of a string. */
 extern const char *dp_stage_string(const DpValue *spec, const DpLocation *location);
 

@@ -162,6 +162,16 @@ dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 }
 
 void
+dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	dp_query_before_where(q);
+	dp_query_set_doc(q, psprintf("docpatterns._redact(%s, %s, %s)", q->doc, dp_sql_value(spec),
+								 q->let == NULL ? "NULL" : q->let));
+	dp_query_before_where(q);
+	dp_query_where(q, psprintf("%s IS NOT NULL", q->doc));
+}
+
+void
 dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	const char *path = NULL;

@@ -10,7 +10,6 @@
 #include "utils/builtins.h"
 
 #include "bson/compare.h"
-#include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
 #include "mql/pipeline/window.h"
 
@@ -27,7 +26,6 @@ static void
 parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const char *stage,
 			  const char *buckets, const char *other, Options *options);
 static void check_output(const DpValue *output, const DpLocation *location);
-static DpValue constant(const DpValue *expression, const DpLocation *location);
 static DpValue totals_of(const DpValue *output, bool always_count);
 static const char *row_number(const char *order);
 static const char *key_name(const char *alias, const char *column);
@@ -61,7 +59,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		DpValue boundary;
 
 		inner = dp_location_index(location, i);
-		boundary = constant(&e.value, &inner);
+		boundary = dp_stage_constant(&e.value, &inner);
 		if (i == 0)
 			first = boundary;
 		else
@@ -78,7 +76,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	all = psprintf("%s, %s", lower.data, dp_sql_value(&last));
 	if (options.other.type != DP_TYPE_EOD)
 	{
-		options.other = constant(&options.other, location);
+		options.other = dp_stage_constant(&options.other, location);
 		if (dp_value_compare(&options.other, &first) >= 0 &&
 			dp_value_compare(&options.other, &last) < 0)
 			dp_bad_spec(location, "the default of $bucket must not be between its boundaries");
@@ -220,21 +218,6 @@ check_output(const DpValue *output, const DpLocation *location)
 		if (strcmp(e.name, "_id") == 0)
 			dp_bad_spec(&inner, "output must not have the field \"_id\"");
 	}
-}
-
-/* The value of an expression that must not need a document. */
-static DpValue
-constant(const DpValue *expression, const DpLocation *location)
-{
-	DpValue root = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
-	DpExprState state;
-	DpValue result;
-
-	dp_expr_state_init(&state, &root);
-	if (!dp_expr_eval(dp_expr_compile(expression, DP_EXPR_IMMUTABLE, dp_location_text(location)),
-					  &state, &result))
-		dp_bad_spec(location, "expected a constant");
-	return result;
 }
 
 /* The output, the last one of fields with one name; its default is the number of documents. */

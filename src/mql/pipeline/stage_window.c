@@ -1,0 +1,851 @@
+/*
+ * stage_window.c
+ *		$setWindowFields and $fill: window functions.
+ *
+ * All outputs of a stage have one window, w, so that PostgreSQL sorts once.  Those with the same
+ * frame are computed together.  Their values become variables of a $set.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "bson/compare.h"
+#include "mql/expression_date.h"
+#include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/window.h"
+#include "mql/sort_key.h"
+
+/* A frame, and the accumulators over it */
+typedef struct Frame
+{
+	const char *sql;
+	bool may_be_empty;
+	DpBuilder totals;
+} Frame;
+
+typedef struct Windows
+{
+	DpQuery *q;
+	DpValue sort;
+	int nsort;
+	const char *sort_field; /* of the first field of the sort */
+	bool ascending;
+	bool sort_given;
+	const char *sort_value; /* SQL: numbers or dates, by which the window is sorted; or NULL */
+	List *frames;           /* Frame * */
+	StringInfoData values;  /* arguments of bson_build() */
+	DpBuilder set;
+} Windows;
+
+/* One output */
+typedef struct Output
+{
+	Windows *w;
+	const char *op;
+	DpValue arg;
+	DpLocation location;
+	DpValue window; /* DP_TYPE_EOD: none */
+	DpLocation window_location;
+	const char *frame;
+	bool may_be_empty;
+	const char *variable;
+} Output;
+
+typedef void (*AddOutput)(Output *o);
+
+static void add_rank(Output *o);
+static void add_shift(Output *o);
+static void add_derivative(Output *o);
+static void add_integral(Output *o);
+static void add_moving_average(Output *o);
+static void add_covariance(Output *o);
+static void add_linear_fill(Output *o);
+static void add_locf(Output *o);
+
+/* What only windows have */
+static const struct
+{
+	const char *name;
+	AddOutput add;
+	bool framed; /* may have a frame */
+} functions[] = {
+	{ "$rank", add_rank, false },
+	{ "$denseRank", add_rank, false },
+	{ "$documentNumber", add_rank, false },
+	{ "$shift", add_shift, false },
+	{ "$derivative", add_derivative, true },
+	{ "$integral", add_integral, true },
+	{ "$expMovingAvg", add_moving_average, false },
+	{ "$covariancePop", add_covariance, true },
+	{ "$covarianceSamp", add_covariance, true },
+	{ "$linearFill", add_linear_fill, false },
+	{ "$locf", add_locf, false },
+};
+
+#define WHOLE "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+#define SO_FAR "ROWS UNBOUNDED PRECEDING"
+
+static void parse_sort(Windows *w, const DpValue *sort, const DpLocation *location);
+static void add_output(Windows *w, const DpElement *field, const DpLocation *location);
+static void parse_frame(Output *o);
+static void add_accumulator(Output *o);
+
+void
+dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	Windows w = { .q = q };
+	DpValue partition = { NULL, 0, DP_TYPE_EOD };
+	DpValue sort = { NULL, 0, DP_TYPE_NULL };
+	DpValue output = { NULL, 0, DP_TYPE_EOD };
+	DpLocation output_location = *location;
+	DpLocation partition_location = *location;
+	DpIter iter;
+	DpElement e;
+	StringInfoData window;
+	StringInfoData values;
+	DpValue stages;
+	ListCell *lc;
+
+	dp_stage_document(spec, location);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "partitionBy") == 0)
+		{
+			partition = e.value;
+			partition_location = inner;
+		}
+		else if (strcmp(e.name, "sortBy") == 0)
+		{
+			sort = e.value;
+			parse_sort(&w, &sort, &inner);
+		}
+		else if (strcmp(e.name, "output") == 0)
+		{
+			dp_stage_document(&e.value, &inner);
+			output = e.value;
+			output_location = inner;
+		}
+		else
+			dp_bad_spec(&inner, "$setWindowFields has no option \"%s\"", e.name);
+	}
+	if (output.type == DP_TYPE_EOD)
+		dp_bad_spec(location, "$setWindowFields must have an output");
+
+	dp_query_before_where(q);
+	if (q->order != NULL)
+		dp_query_nest(q);
+	initStringInfo(&w.values);
+	dp_builder_init(&w.set, 256);
+	dp_builder_begin_array(&w.set);
+	dp_builder_begin_document_field(&w.set, NULL, 0);
+	dp_builder_begin_document_field(&w.set, "$set", 4);
+	dp_iter_init_value(&iter, &output);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&output_location, &e);
+
+		add_output(&w, &e, &inner);
+	}
+	if (output.len == DP_DOCUMENT_MIN_SIZE)
+		return;
+
+	initStringInfo(&window);
+	if (partition.type != DP_TYPE_EOD && partition.type != DP_TYPE_NULL)
+		appendStringInfo(&window, "PARTITION BY docpatterns._partition(%s)",
+						 dp_query_eval(q, &partition, &partition_location));
+	if (w.nsort > 0)
+	{
+		appendStringInfo(&window, "%sORDER BY ", window.len > 0 ? " " : "");
+		if (w.sort_value != NULL)
+			appendStringInfo(&window, "%s%s", w.sort_value, w.ascending ? "" : " DESC");
+		else
+			appendStringInfo(&window, "%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc,
+							 dp_sql_document(&w.sort));
+	}
+
+	initStringInfo(&values);
+	if (w.values.len > 0)
+		appendStringInfo(&values, "%s.bson_build(%s)", q->pipeline->own, w.values.data);
+	foreach(lc, w.frames)
+	{
+		Frame *f = lfirst(lc);
+		DpValue totals;
+		char *fields;
+
+		dp_builder_end(&f->totals);
+		totals = dp_builder_view(&f->totals, DP_TYPE_DOCUMENT);
+		fields = psprintf("%s, %s", dp_sql_document(&totals), q->let == NULL ? "NULL" : q->let);
+		if (values.len > 0)
+			appendStringInfo(&values, " OPERATOR(%s.||) ", q->pipeline->own);
+		appendStringInfo(&values, "%sdocpatterns._accumulate(%s, %s) OVER (w %s)",
+						 f->may_be_empty ? "coalesce(" : "", q->doc, fields, f->sql);
+		if (f->may_be_empty)
+			appendStringInfo(&values, ", docpatterns._accumulate_none(%s))", fields);
+	}
+	dp_builder_end(&w.set);
+	dp_builder_end(&w.set);
+	dp_builder_end(&w.set);
+	stages = dp_builder_view(&w.set, DP_TYPE_ARRAY);
+	q->window = window.data;
+	dp_query_set_doc(q, psprintf("docpatterns._update(%s, %s, %s)", q->doc, dp_sql_value(&stages),
+								 values.data));
+}
+
+/* A sort of no fields is none; but it counts as given. */
+static void
+parse_sort(Windows *w, const DpValue *sort, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (sort->type == DP_TYPE_NULL)
+		return;
+	dp_stage_document(sort, location);
+	w->sort = *sort;
+	w->sort_given = true;
+	dp_iter_init_value(&iter, sort);
+	while (dp_iter_next(&iter, &e))
+		if (w->nsort++ == 0)
+		{
+			int64 direction;
+
+			w->sort_field = e.name;
+			w->ascending = dp_value_to_whole(&e.value, &direction) && direction > 0;
+		}
+	if (w->nsort > 0)
+		(void) dp_sort_spec_compile(sort);
+}
+
+/* Adds the window function of a field. */
+static void
+add_output(Windows *w, const DpElement *field, const DpLocation *location)
+{
+	Output o = { .w = w, .window.type = DP_TYPE_EOD, .frame = WHOLE };
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_check_field(field->name, location);
+	dp_stage_document(&field->value, location);
+	dp_iter_init_value(&iter, &field->value);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "window") == 0)
+		{
+			dp_stage_document(&e.value, &inner);
+			o.window = e.value;
+			o.window_location = inner;
+		}
+		else if (o.op != NULL || e.name[0] != '$')
+			dp_bad_spec(&inner, "an output has one function and a window");
+		else
+		{
+			o.op = e.name;
+			o.arg = e.value;
+			o.location = inner;
+		}
+	}
+	if (o.op == NULL)
+		dp_bad_spec(location, "an output must have a function");
+	if (o.window.type != DP_TYPE_EOD)
+		parse_frame(&o);
+
+	/* a name that variables can have, or a number */
+	if (field->name[0] >= 'a' && field->name[0] <= 'z' &&
+		strspn(field->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+			field->namelen)
+		o.variable = field->name;
+	else
+		o.variable = dp_query_alias(w->q, "value");
+	{
+		char *reference = psprintf("$$%s", o.variable);
+
+		dp_builder_append_string(&w->set, field->name, field->namelen, reference,
+								 strlen(reference));
+	}
+	for (int i = 0; i < lengthof(functions); i++)
+		if (strcmp(functions[i].name, o.op) == 0)
+		{
+			if (o.window.type != DP_TYPE_EOD && !functions[i].framed)
+				dp_bad_spec(&o.window_location, "%s must not have a window", o.op);
+			functions[i].add(&o);
+			return;
+		}
+	add_accumulator(&o);
+}
+
+/* ---------------------------------------------------------------- frames */
+
+/* A bound of a frame */
+typedef struct Bound
+{
+	bool unbounded;
+	DpValue number; /* "current" is 0 */
+} Bound;
+
+static void parse_bound(const DpValue *v, const DpLocation *location, Bound *bound);
+static void check_bound(Output *o, const Bound *bound, bool documents, const char *unit);
+static char *bound_sql(const Bound *bound, bool documents, const char *unit, bool lower);
+static int bound_sign(const Bound *bound, bool lower);
+static void sort_by_value(Output *o, const char *unit);
+static const char *sort_value(Output *o, const char *kind);
+
+static void
+parse_frame(Output *o)
+{
+	const DpValue *bounds = NULL;
+	DpElement e;
+	DpValue range = { NULL, 0, DP_TYPE_EOD };
+	bool documents = false;
+	const char *unit = NULL;
+	Bound lower;
+	Bound upper;
+	DpIter iter;
+	DpValue v;
+
+	dp_iter_init_value(&iter, &o->window);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&o->window_location, &e);
+
+		if (strcmp(e.name, "documents") == 0 || strcmp(e.name, "range") == 0)
+		{
+			if (bounds != NULL)
+				dp_bad_spec(&inner, "a window must not have both documents and range");
+			documents = e.name[0] == 'd';
+			if (e.value.type != DP_TYPE_ARRAY || dp_array_count(e.value.data, e.value.len) != 2)
+				dp_bad_spec(&inner, "a window must have an array of two bounds");
+			range = e.value;
+			bounds = &range;
+		}
+		else if (strcmp(e.name, "unit") == 0)
+		{
+			unit = dp_stage_string(&e.value, &inner);
+			if (dp_date_unit(unit) < 0)
+				dp_bad_spec(&inner, "there is no unit \"%.100s\"", unit);
+		}
+		else
+			dp_bad_spec(&inner, "a window has no option \"%s\"", e.name);
+	}
+	if (unit != NULL && (bounds == NULL || documents))
+		dp_bad_spec(&o->window_location, "a window must not have a unit without a range");
+	if (bounds == NULL)
+		return;
+	dp_iter_init_value(&iter, bounds);
+	(void) dp_iter_next_value(&iter, &v);
+	parse_bound(&v, &o->window_location, &lower);
+	(void) dp_iter_next_value(&iter, &v);
+	parse_bound(&v, &o->window_location, &upper);
+	check_bound(o, &lower, documents, unit);
+	check_bound(o, &upper, documents, unit);
+	if (!lower.unbounded && !upper.unbounded && dp_value_compare(&lower.number, &upper.number) > 0)
+		dp_bad_spec(&o->window_location,
+					"the lower bound of a window must not be greater than the upper one");
+	if (!documents)
+		sort_by_value(o, unit);
+	else if (!o->w->sort_given && !(lower.unbounded && upper.unbounded))
+		dp_bad_spec(&o->window_location, "a window with bounds needs sortBy");
+	o->frame = psprintf("%s BETWEEN %s AND %s", documents ? "ROWS" : "RANGE",
+						bound_sql(&lower, documents, unit, true),
+						bound_sql(&upper, documents, unit, false));
+	o->may_be_empty = bound_sign(&lower, true) > 0 || bound_sign(&upper, false) < 0;
+}
+
+static void
+parse_bound(const DpValue *v, const DpLocation *location, Bound *bound)
+{
+	static const uint8 zero[4];
+
+	bound->unbounded = false;
+	if (v->type == DP_TYPE_STRING && strcmp((const char *) v->data + 4, "unbounded") == 0)
+		bound->unbounded = true;
+	else if (v->type == DP_TYPE_STRING && strcmp((const char *) v->data + 4, "current") == 0)
+		bound->number = (DpValue){ zero, sizeof(zero), DP_TYPE_INT32 };
+	else if (dp_type_is_number(v->type))
+		bound->number = *v;
+	else
+		dp_bad_spec(location, "a bound of a window must be a number, \"unbounded\" or \"current\"");
+}
+
+static void
+check_bound(Output *o, const Bound *bound, bool documents, const char *unit)
+{
+	int64 n;
+
+	if ((documents || unit != NULL) && !bound->unbounded && !dp_value_to_whole(&bound->number, &n))
+		dp_bad_spec(&o->window_location, "a bound of %s must be a whole number",
+					documents ? "documents" : "a range with a unit");
+}
+
+/* -1, 0 or 1; of an unbounded one the side where it is. */
+static int
+bound_sign(const Bound *bound, bool lower)
+{
+	static const uint8 bytes[4];
+	DpValue zero = { bytes, sizeof(bytes), DP_TYPE_INT32 };
+
+	if (bound->unbounded)
+		return lower ? -1 : 1;
+	return dp_value_compare(&bound->number, &zero);
+}
+
+static char *
+bound_sql(const Bound *bound, bool documents, const char *unit, bool lower)
+{
+	int sign = bound_sign(bound, lower);
+	const char *side = sign < 0 ? "PRECEDING" : "FOLLOWING";
+	DpValue distance;
+	int64 n = 0;
+
+	if (bound->unbounded)
+		return psprintf("UNBOUNDED %s", side);
+	if (sign == 0)
+		return "CURRENT ROW";
+	if (documents || unit != NULL)
+	{
+		(void) dp_value_to_whole(&bound->number, &n);
+		n = n == PG_INT64_MIN ? PG_INT64_MAX : Abs(n);
+	}
+	if (documents)
+		return psprintf(INT64_FORMAT " %s", n, side);
+	if (unit != NULL)
+	{
+		DpBuilder b;
+
+		dp_builder_init(&b, 64);
+		dp_builder_begin_document(&b);
+		dp_builder_append_string(&b, "unit", 4, unit, strlen(unit));
+		if (n <= PG_INT32_MAX)
+			dp_builder_append_int32(&b, "amount", 6, (int32) n);
+		else
+			dp_builder_append_int64(&b, "amount", 6, n);
+		dp_builder_end(&b);
+		distance = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	}
+	else if (sign < 0)
+		dp_window_negate(&bound->number, &distance);
+	else
+		distance = bound->number;
+	return psprintf("%s %s", dp_sql_value(&distance), side);
+}
+
+/* A range needs numbers or, with a unit, dates. */
+static void
+sort_by_value(Output *o, const char *unit)
+{
+	if (o->w->nsort != 1 || !o->w->ascending)
+		dp_bad_spec(&o->location, "a range needs sortBy with one ascending field");
+	(void) sort_value(o, unit == NULL ? "a number" : "a date");
+}
+
+/* SQL of the value of the only field of sortBy, which must be of a kind and sorts the window. */
+static const char *
+sort_value(Output *o, const char *kind)
+{
+	Windows *w = o->w;
+	char *path = psprintf("$%s", w->sort_field);
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+	DpValue array;
+
+	dp_builder_init(&b, 64);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, path, strlen(path));
+	dp_builder_end(&b);
+	array = dp_builder_view(&b, DP_TYPE_ARRAY);
+	dp_iter_init_value(&iter, &array);
+	(void) dp_iter_next(&iter, &e);
+	if (w->sort_value == NULL || strstr(w->sort_value, "a number or a date") != NULL)
+		w->sort_value =
+			psprintf("docpatterns._window_key(%s, %s)", dp_query_eval(w->q, &e.value, &o->location),
+					 quote_literal_cstr(kind));
+	return w->sort_value;
+}
+
+/* ---------------------------------------------------------------- functions */
+
+static void add_value(Output *o, const char *sql);
+static char *known_value(Output *o, const DpValue *expression);
+static void parse_rate(Output *o, const char **x, char **y, int64 *unit);
+
+static void
+add_value(Output *o, const char *sql)
+{
+	StringInfo values = &o->w->values;
+
+	appendStringInfo(values, "%s%s::pg_catalog.text, %s", values->len > 0 ? ", " : "",
+					 quote_literal_cstr(o->variable), sql);
+}
+
+/* SQL of an expression, NULL if it is missing or null. */
+static char *
+known_value(Output *o, const DpValue *expression)
+{
+	DpBuilder b;
+	DpValue if_null;
+
+	dp_builder_init(&b, expression->len + 64);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_array_field(&b, "$ifNull", 7);
+	dp_builder_append_value(&b, NULL, 0, expression);
+	dp_builder_append_string(&b, NULL, 0, "$$REMOVE", 8);
+	dp_builder_end(&b);
+	dp_builder_end(&b);
+	if_null = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	return dp_query_eval(o->w->q, &if_null, &o->location);
+}
+
+static void
+add_rank(Output *o)
+{
+	const char *function = strcmp(o->op, "$rank") == 0        ? "rank"
+						   : strcmp(o->op, "$denseRank") == 0 ? "dense_rank"
+															  : "row_number";
+
+	if (o->arg.type != DP_TYPE_DOCUMENT || o->arg.len != DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(&o->location, "%s must have an empty document", o->op);
+	if (o->w->nsort != 1)
+		dp_bad_spec(&o->location, "%s needs sortBy with one field", o->op);
+	add_value(o, psprintf("docpatterns._int(pg_catalog.%s() OVER w)", function));
+}
+
+static void
+add_shift(Output *o)
+{
+	static const uint8 none[1];
+	DpValue output = { NULL, 0, DP_TYPE_EOD };
+	DpValue other = { none, 0, DP_TYPE_NULL };
+	bool has_by = false;
+	int64 by = 0;
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(&o->arg, &o->location);
+	dp_iter_init_value(&iter, &o->arg);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&o->location, &e);
+
+		if (strcmp(e.name, "output") == 0)
+			output = e.value;
+		else if (strcmp(e.name, "by") == 0)
+		{
+			by = dp_stage_number(&e.value, -PG_INT32_MAX, &inner);
+			if (by > PG_INT32_MAX)
+				dp_bad_spec(&inner, "by must not be greater than %d", PG_INT32_MAX);
+			has_by = true;
+		}
+		else if (strcmp(e.name, "default") == 0)
+			other = dp_stage_constant(&e.value, &inner);
+		else
+			dp_bad_spec(&inner, "$shift has no option \"%s\"", e.name);
+	}
+	if (output.type == DP_TYPE_EOD || !has_by)
+		dp_bad_spec(&o->location, "$shift must have output and by");
+	if (o->w->nsort == 0)
+		dp_bad_spec(&o->location, "$shift needs sortBy");
+	add_value(o, psprintf("pg_catalog.%s(%s, " INT64_FORMAT ", %s) OVER w", by > 0 ? "lead" : "lag",
+						  dp_query_eval(o->w->q, &output, &o->location), Abs(by),
+						  dp_sql_value(&other)));
+}
+
+/* Input and unit: SQL of the sort's value, the input and the unit in milliseconds, or 1. */
+static void
+parse_rate(Output *o, const char **x, char **y, int64 *unit)
+{
+	DpValue input = { NULL, 0, DP_TYPE_EOD };
+	const char *name = NULL;
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(&o->arg, &o->location);
+	dp_iter_init_value(&iter, &o->arg);
+	*unit = 1;
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&o->location, &e);
+
+		if (strcmp(e.name, "input") == 0)
+			input = e.value;
+		else if (strcmp(e.name, "unit") == 0)
+		{
+			name = dp_stage_string(&e.value, &inner);
+			if (dp_date_unit(name) < 0 || (*unit = dp_date_unit_ms(dp_date_unit(name))) == 0)
+				dp_bad_spec(&inner, "unit must be week, day, hour, minute, second or millisecond");
+		}
+		else
+			dp_bad_spec(&inner, "%s has no option \"%s\"", o->op, e.name);
+	}
+	if (input.type == DP_TYPE_EOD)
+		dp_bad_spec(&o->location, "%s must have an input", o->op);
+	if (o->w->nsort != 1 || !o->w->ascending)
+		dp_bad_spec(&o->location, "%s needs sortBy with one ascending field", o->op);
+	*x = sort_value(o, name == NULL ? "a number" : "a date");
+	*y = dp_query_eval(o->w->q, &input, &o->location);
+}
+
+static void
+add_derivative(Output *o)
+{
+	const char *x;
+	char *y;
+	int64 unit;
+	char *over = psprintf("OVER (w %s)", o->frame);
+
+	if (o->window.type == DP_TYPE_EOD)
+		dp_bad_spec(&o->location, "$derivative needs a window");
+	parse_rate(o, &x, &y, &unit);
+	add_value(o, psprintf("docpatterns._derivative(pg_catalog.first_value(%s) %s, "
+						  "pg_catalog.first_value(%s) %s, pg_catalog.last_value(%s) %s, "
+						  "pg_catalog.last_value(%s) %s, " INT64_FORMAT ")",
+						  x, over, y, over, x, over, y, over, unit));
+}
+
+static void
+add_integral(Output *o)
+{
+	const char *x;
+	char *y;
+	int64 unit;
+
+	parse_rate(o, &x, &y, &unit);
+	add_value(o, psprintf("docpatterns._integral(%s, %s, " INT64_FORMAT ") OVER (w %s)", x, y, unit,
+						  o->frame));
+}
+
+static void
+add_moving_average(Output *o)
+{
+	DpValue input = { NULL, 0, DP_TYPE_EOD };
+	uint8 alpha[DP_DECIMAL128_SIZE];
+	DpValue value = { alpha, sizeof(alpha), DP_TYPE_DECIMAL128 };
+	int given = 0;
+	DpIter iter;
+	DpElement e;
+
+	dp_stage_document(&o->arg, &o->location);
+	dp_iter_init_value(&iter, &o->arg);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&o->location, &e);
+
+		if (strcmp(e.name, "input") == 0)
+			input = e.value;
+		else if (strcmp(e.name, "N") == 0)
+		{
+			dp_window_average_weight(dp_stage_number(&e.value, 1, &inner), alpha);
+			given++;
+		}
+		else if (strcmp(e.name, "alpha") == 0)
+		{
+			if (!dp_type_is_number(e.value.type) || !(dp_number_to_double(&e.value) > 0) ||
+				!(dp_number_to_double(&e.value) < 1))
+				dp_bad_spec(&inner, "alpha must be a number between 0 and 1");
+			dp_number_to_decimal(&e.value, alpha);
+			given++;
+		}
+		else
+			dp_bad_spec(&inner, "$expMovingAvg has no option \"%s\"", e.name);
+	}
+	if (input.type == DP_TYPE_EOD || given != 1)
+		dp_bad_spec(&o->location, "$expMovingAvg must have an input, and either N or alpha");
+	if (o->w->nsort == 0)
+		dp_bad_spec(&o->location, "$expMovingAvg needs sortBy");
+	add_value(o, psprintf("docpatterns._exp_moving_avg(%s, %s) OVER (w " SO_FAR ")",
+						  dp_query_eval(o->w->q, &input, &o->location), dp_sql_value(&value)));
+}
+
+static void
+add_covariance(Output *o)
+{
+	add_value(o, psprintf("docpatterns._covariance_%s(%s) OVER (w %s)",
+						  strcmp(o->op, "$covariancePop") == 0 ? "pop" : "samp",
+						  dp_query_eval(o->w->q, &o->arg, &o->location), o->frame));
+}
+
+static void
+add_linear_fill(Output *o)
+{
+	if (o->w->nsort != 1)
+		dp_bad_spec(&o->location, "$linearFill needs sortBy with one field");
+	add_value(o, psprintf("docpatterns._linear_fill(%s, %s) OVER w",
+						  sort_value(o, "a number or a date"), known_value(o, &o->arg)));
+}
+
+static void
+add_locf(Output *o)
+{
+	add_value(o, psprintf("%s.bucket_locf(%s) OVER (w " SO_FAR ")", o->w->q->pipeline->own,
+						  known_value(o, &o->arg)));
+}
+
+/* ---------------------------------------------------------------- accumulators */
+
+static void
+add_accumulator(Output *o)
+{
+	Frame *f = NULL;
+	ListCell *lc;
+
+	foreach(lc, o->w->frames)
+		if (strcmp(((Frame *) lfirst(lc))->sql, o->frame) == 0)
+			f = lfirst(lc);
+	if (f == NULL)
+	{
+		f = palloc0(sizeof(Frame));
+		f->sql = o->frame;
+		f->may_be_empty = o->may_be_empty;
+		dp_builder_init(&f->totals, 256);
+		dp_builder_begin_document(&f->totals);
+		o->w->frames = lappend(o->w->frames, f);
+	}
+	dp_builder_begin_document_field(&f->totals, o->variable, strlen(o->variable));
+	dp_builder_append_value(&f->totals, o->op, strlen(o->op), &o->arg);
+	dp_builder_end(&f->totals);
+}
+
+/* ---------------------------------------------------------------- $fill */
+
+static void
+append_partition_fields(DpBuilder *b, const DpValue *fields, const DpLocation *location);
+
+/* $setWindowFields for what a method fills, and $set with $ifNull for what a value does. */
+void
+dp_stage_fill(DpQuery *q, const DpValue *spec, const DpLocation *location)
+{
+	DpValue output = { NULL, 0, DP_TYPE_EOD };
+	DpBuilder window;
+	DpBuilder set;
+	bool windows = false;
+	bool values = false;
+	bool partitioned = false;
+	DpIter iter;
+	DpElement e;
+	DpValue value;
+	DpLocation output_location = *location;
+
+	dp_stage_document(spec, location);
+	dp_builder_init(&window, spec->len + 128);
+	dp_builder_begin_document(&window);
+	dp_builder_init(&set, spec->len + 128);
+	dp_builder_begin_document(&set);
+	dp_builder_begin_document_field(&set, "$set", 4);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		if (strcmp(e.name, "output") == 0)
+		{
+			dp_stage_document(&e.value, &inner);
+			if (e.value.len == DP_DOCUMENT_MIN_SIZE)
+				dp_bad_spec(&inner, "output of $fill must have a field");
+			output = e.value;
+			output_location = inner;
+		}
+		else if (strcmp(e.name, "sortBy") == 0)
+			dp_builder_append_value(&window, "sortBy", 6, &e.value);
+		else if (strcmp(e.name, "partitionBy") == 0 || strcmp(e.name, "partitionByFields") == 0)
+		{
+			if (partitioned)
+				dp_bad_spec(&inner, "$fill must not have both partitionBy and partitionByFields");
+			partitioned = true;
+			if (e.namelen == strlen("partitionBy"))
+			{
+				if (e.value.type != DP_TYPE_STRING && e.value.type != DP_TYPE_DOCUMENT)
+					dp_bad_spec_type(&inner, "an expression", &e.value);
+				dp_builder_append_value(&window, "partitionBy", 11, &e.value);
+			}
+			else
+				append_partition_fields(&window, &e.value, &inner);
+		}
+		else
+			dp_bad_spec(&inner, "$fill has no option \"%s\"", e.name);
+	}
+	if (output.type == DP_TYPE_EOD)
+		dp_bad_spec(location, "$fill must have an output");
+
+	dp_builder_begin_document_field(&window, "output", 6);
+	dp_iter_init_value(&iter, &output);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(&output_location, &e);
+		DpIter options;
+		DpElement option;
+		char *path = psprintf("$%s", e.name);
+
+		dp_stage_check_field(e.name, &inner);
+		dp_stage_document(&e.value, &inner);
+		dp_iter_init_value(&options, &e.value);
+		if (dp_document_count(e.value.data, e.value.len) != 1 || !dp_iter_next(&options, &option) ||
+			(strcmp(option.name, "value") != 0 && strcmp(option.name, "method") != 0))
+			dp_bad_spec(&inner, "a field of $fill must have either a value or a method");
+		if (strcmp(option.name, "value") == 0)
+		{
+			dp_builder_begin_document_field(&set, e.name, e.namelen);
+			dp_builder_begin_array_field(&set, "$ifNull", 7);
+			dp_builder_append_string(&set, NULL, 0, path, strlen(path));
+			dp_builder_append_value(&set, NULL, 0, &option.value);
+			dp_builder_end(&set);
+			dp_builder_end(&set);
+			values = true;
+		}
+		else
+		{
+			const char *method = dp_stage_string(&option.value, &inner);
+			const char *op = strcmp(method, "linear") == 0 ? "$linearFill"
+							 : strcmp(method, "locf") == 0 ? "$locf"
+														   : NULL;
+
+			if (op == NULL)
+				dp_bad_spec(&inner, "$fill has the methods linear and locf, not \"%.100s\"",
+							method);
+			dp_builder_begin_document_field(&window, e.name, e.namelen);
+			dp_builder_append_string(&window, op, strlen(op), path, strlen(path));
+			dp_builder_end(&window);
+			windows = true;
+		}
+	}
+	dp_builder_end(&window);
+	dp_builder_end(&window);
+	dp_builder_end(&set);
+	dp_builder_end(&set);
+	if (windows)
+	{
+		value = dp_builder_view(&window, DP_TYPE_DOCUMENT);
+		dp_stage_window(q, &value, location);
+	}
+	if (values)
+	{
+		value = dp_builder_view(&set, DP_TYPE_DOCUMENT);
+		dp_stage_change(q, &value, location);
+	}
+}
+
+/* {"0": "$a", ..} of an array of names */
+static void
+append_partition_fields(DpBuilder *b, const DpValue *fields, const DpLocation *location)
+{
+	DpIter iter;
+	DpValue field;
+
+	if (fields->type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(location, "an array of fields", fields);
+	dp_builder_begin_document_field(b, "partitionBy", 11);
+	dp_iter_init_value(&iter, fields);
+	for (int i = 0; dp_iter_next_value(&iter, &field); i++)
+	{
+		char *key = psprintf("%d", i);
+		const char *name = dp_stage_string(&field, location);
+		char *path = psprintf("$%s", name);
+
+		dp_stage_check_field(name, location);
+		dp_builder_append_string(b, key, strlen(key), path, strlen(path));
+	}
+	dp_builder_end(b);
+}
