@@ -192,7 +192,7 @@ CREATE FUNCTION docpatterns._redact(doc bson, expression bson_value, let bson) R
 -- same for all rows; let may differ. key is the group's key, for an n that is an expression of it
 -- ({n: {$cond: [{$eq: ["$a", 1]}, 2, 3]}}, where key is {a: 1}). $addToSet and $setUnion are sorted.
 --
--- _accumulate is also for OVER (...). With a frame whose start moves, rows are removed again; only
+-- Both are also for OVER (...). With a frame whose start moves, rows are removed again; only
 -- $minN, $maxN, $top.., $bottom.., $addToSet, $setUnion, $median and $percentile take time that grows
 -- with the frame. An empty frame gives NULL: write coalesce(.., docpatterns._accumulate_none(fields,
 -- let)). One call computes all fields that have the same frame.
@@ -226,5 +226,7 @@ CREATE AGGREGATE docpatterns._accumulate_any(doc bson, fields bson, let bson) (
   FINALFUNC = docpatterns.bson_accumulate_final,
   COMBINEFUNC = docpatterns.bson_accumulate_combine,
   SERIALFUNC = docpatterns.bson_accumulate_serialize,
-  DESERIALFUNC = docpatterns.bson_accumulate_deserialize, PARALLEL = SAFE
+  DESERIALFUNC = docpatterns.bson_accumulate_deserialize,
+  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = internal,
+  MFINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
 );

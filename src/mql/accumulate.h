@@ -58,6 +58,7 @@
 #include "lib/stringinfo.h"
 
 #include "bson/reader.h"
+#include "mql/error.h"
 
 typedef struct DpAccumulators DpAccumulators;
 typedef struct DpAccumulation DpAccumulation;
@@ -75,13 +76,16 @@ typedef struct DpAccumulateOptions
 	bool uncapped;  /* $push and $addToSet may come without a cap */
 
 	/*
-	 * All accumulators of $group: rows count in the order in which they come, expressions need not
-	 * be immutable and may have variables (DP_EXPR_LET).  An n may be computed from the group's
-	 * key, a document or any other value (NULL: none).
+	 * All accumulators of $group: rows count in the order in which they come, expressions are
+	 * compiled with these flags.  An n may be computed from the group's key, a document or any
+	 * other value (NULL: none).
 	 */
 	bool arrival;
+	int flags;
 	bool window; /* with arrival: rows leave in the same order */
 	const DpValue *key;
+	const DpLocation *location; /* of the fields in the user's input, or NULL */
+	bool only_check;            /* for errors: the key and variables have no values */
 } DpAccumulateOptions;
 
 /*

@@ -94,6 +94,7 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 	options.state = kind == KIND_STATE ? STATE_FIELD : NULL;
 	options.name = STATE_NAME;
 	options.arrival = kind >= KIND_GROUP;
+	options.flags = DP_EXPR_LET;
 	options.window = kind == KIND_WINDOW;
 	options.key = key;
 	c->kind = kind;

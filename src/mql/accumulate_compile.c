@@ -147,7 +147,7 @@ compile_expression(Compiler *c, const DpLocation *location, const DpValue *spec)
 		return i;
 	acc->specs[acc->nexprs] = *spec;
 	acc->exprs[acc->nexprs] =
-		dp_expr_compile(spec, c->options->arrival ? DP_EXPR_LET : DP_EXPR_IMMUTABLE,
+		dp_expr_compile(spec, c->options->arrival ? c->options->flags : DP_EXPR_IMMUTABLE,
 						dp_location_text(location));
 	return acc->nexprs++;
 }
@@ -175,13 +175,13 @@ compile_order(Compiler *c, const DpLocation *location, const DpValue *spec)
 static DpValue
 key_value(Compiler *c, const DpLocation *location, const DpValue *spec)
 {
-	DpExpr *e = dp_expr_compile(spec, DP_EXPR_LET, dp_location_text(location));
+	DpExpr *e = dp_expr_compile(spec, c->options->flags, dp_location_text(location));
 	DpValue nothing = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
 	DpExprState state;
 	DpValue v;
 
 	dp_expr_state_init(&state, c->options->key != NULL ? c->options->key : &nothing);
-	if (!dp_expr_eval(e, &state, &v))
+	if (c->options->only_check || !dp_expr_eval(e, &state, &v))
 		(void) dp_result_null(&v);
 	return v;
 }
@@ -198,6 +198,8 @@ compile_n(Compiler *c, const DpLocation *location, const DpValue *spec)
 	{
 		v = key_value(c, location, spec);
 		c->acc->varies = true;
+		if (c->options->only_check)
+			return 1;
 	}
 	if (!dp_value_to_whole(&v, &n))
 		dp_bad_spec_type(location, "a whole number", &v);
@@ -210,10 +212,13 @@ compile_n(Compiler *c, const DpLocation *location, const DpValue *spec)
 static void
 compile_percentiles(Compiler *c, const DpLocation *location, const DpValue *spec, DpField *field)
 {
-	DpValue array = key_value(c, location, spec);
+	DpValue array = spec->type == DP_TYPE_ARRAY ? *spec : key_value(c, location, spec);
 	DpIter iter;
 	DpValue v;
 
+	field->npercentiles = 1;
+	if (c->options->only_check && spec->type != DP_TYPE_ARRAY)
+		return;
 	if (array.type != DP_TYPE_ARRAY || array.len == DP_DOCUMENT_MIN_SIZE)
 		dp_bad_spec(location, "\"p\" must be an array of numbers from 0 to 1");
 	field->npercentiles = 0;
@@ -345,7 +350,7 @@ static void
 compile_field(Compiler *c, const DpElement *element)
 {
 	DpAccumulators *acc = c->acc;
-	DpLocation location = dp_location_field(NULL, element);
+	DpLocation location = dp_location_field(c->options->location, element);
 	DpField *field = &acc->fields[acc->nfields];
 	const Accumulator *a = NULL;
 	DpElement argument = { 0 };

@@ -199,6 +199,9 @@ extern void dp_query_group(DpQuery *q, const char *id, const DpValue *totals, co
 /* The accumulators' values, in one document. */
 extern char *dp_query_accumulate(DpQuery *q, const DpValue *totals, const char *order);
 
+/* Raises the errors of totals. */
+extern void dp_stage_check_totals(DpQuery *q, const DpValue *totals, const DpLocation *location);
+
 /* Whether the totals depend on the order in which the documents come. */
 extern bool dp_totals_are_ordered(const DpValue *totals);
 

@@ -195,6 +195,7 @@ parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const
 		{
 			options->output = e.value;
 			check_output(&e.value, &inner);
+			dp_stage_check_totals(q, &e.value, &inner);
 		}
 		else
 			dp_bad_spec(&inner, "%s has no option \"%s\"", stage, e.name);

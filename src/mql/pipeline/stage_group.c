@@ -6,7 +6,12 @@
 
 #include "utils/builtins.h"
 
+#include "mql/accumulate.h"
+#include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
+
+static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
+static bool totals_vary(const DpValue *totals);
 
 void
 dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
@@ -41,6 +46,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (id.type == DP_TYPE_EOD)
 		dp_bad_spec(location, "$group must have an expression \"_id\" for its groups");
 
+	dp_stage_check_totals(q, &totals, location);
 	dp_query_before_group(q);
 	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
@@ -68,8 +74,20 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 
 	if (totals->len > DP_DOCUMENT_MIN_SIZE)
 		doc = psprintf("%s OPERATOR(%s.||) %s", doc, q->pipeline->own,
-					   dp_query_accumulate(q, totals, order));
+					   accumulate(q, totals, order, totals_vary(totals) ? id : NULL));
 	dp_query_set_doc(q, doc);
+}
+
+void
+dp_stage_check_totals(DpQuery *q, const DpValue *totals, const DpLocation *location)
+{
+	DpAccumulateOptions options = { .arrival = true,
+									.flags = q->let == NULL ? 0 : DP_EXPR_LET,
+									.location = location,
+									.only_check = true };
+
+	if (totals->len > DP_DOCUMENT_MIN_SIZE)
+		(void) dp_accumulators_compile(totals, &options);
 }
 
 bool
@@ -100,10 +118,42 @@ dp_totals_are_ordered(const DpValue *totals)
 char *
 dp_query_accumulate(DpQuery *q, const DpValue *totals, const char *order)
 {
-	return psprintf("%s.bson_accumulate(%s, %s%s%s%s%s)", q->pipeline->own, q->doc,
-					dp_sql_document(totals), q->let == NULL ? "" : ", ",
-					q->let == NULL ? "" : q->let, order == NULL ? "" : " ORDER BY ",
-					order == NULL ? "" : order);
+	return accumulate(q, totals, order, NULL);
+}
+
+/* The same with the group's key, if it is needed. */
+static char *
+accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key)
+{
+	bool any = key == NULL && !dp_totals_are_ordered(totals);
+
+	return psprintf("docpatterns._accumulate%s(%s, %s, %s%s%s%s%s)", any ? "_any" : "", q->doc,
+					dp_sql_document(totals), q->let == NULL ? "NULL" : q->let,
+					key == NULL ? "" : ", ", key == NULL ? "" : key,
+					order == NULL ? "" : " ORDER BY ", order == NULL ? "" : order);
+}
+
+/* Whether an n is an expression. */
+static bool
+totals_vary(const DpValue *totals)
+{
+	DpIter fields;
+	DpElement field;
+
+	dp_iter_init_value(&fields, totals);
+	while (dp_iter_next(&fields, &field))
+	{
+		DpIter iter;
+		DpElement e;
+		DpValue n;
+
+		dp_iter_init_value(&iter, &field.value);
+		if (dp_iter_next(&iter, &e) && e.name[e.namelen - 1] == 'N' &&
+			e.value.type == DP_TYPE_DOCUMENT &&
+			dp_document_find(e.value.data, e.value.len, "n", 1, &n) && !dp_type_is_number(n.type))
+			return true;
+	}
+	return false;
 }
 
 void
