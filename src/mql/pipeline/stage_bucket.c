@@ -92,7 +92,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 											  : dp_sql_value(&options.other);
 	key = dp_query_nest_with(
 		q, psprintf("%scoalesce((ARRAY[%s])[pg_catalog.width_bucket(%s, ARRAY[%s])], %s) AS bucket",
-					row_number(order), lower.data, value, all, other));
+					order == NULL ? "" : row_number(order), lower.data, value, all, other));
 	if (order != NULL)
 		order = key_name(key, "n");
 	q->group = key_name(key, "bucket");
@@ -131,10 +131,10 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	q->order = NULL;
 	/* a missing value is null */
 	key = dp_query_nest_with(q, psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
-										 row_number(order),
+										 ordered ? row_number(order) : "",
 										 dp_query_eval(q, &options.group_by, location),
 										 q->pipeline->own));
-	order = psprintf("%s.value%s", key, order == NULL ? "" : psprintf(", %s", key_name(key, "n")));
+	order = psprintf("%s.value%s", key, ordered ? psprintf(", %s", key_name(key, "n")) : "");
 	if (ordered)
 		q->window = psprintf("ORDER BY %s", order);
 	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket_auto(%s.value, " INT64_FORMAT
@@ -151,12 +151,12 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	q->order = q->group;
 }
 
-/* A column that keeps an order. */
+/* A column that keeps an order; NULL: that in which the rows come. */
 static const char *
 row_number(const char *order)
 {
-	return order == NULL ? ""
-						 : psprintf("pg_catalog.row_number() OVER (ORDER BY %s) AS n, ", order);
+	return psprintf("pg_catalog.row_number() OVER (%s%s) AS n, ", order == NULL ? "" : "ORDER BY ",
+					order == NULL ? "" : order);
 }
 
 static const char *
