@@ -19,6 +19,11 @@ CREATE FUNCTION docpatterns._join_value(doc bson, path text) RETURNS bson_value
 COMMENT ON FUNCTION docpatterns._join_value(bson, text) IS
   'internal: the value of _join_local; NULL if there are several';
 
+CREATE FUNCTION docpatterns._join_filter(field text, vals bson_value[]) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_join_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._join_filter(text, bson_value[]) IS
+  'internal: a filter for documents that have one of the values';
+
 CREATE FUNCTION docpatterns._join_has(doc bson, path text, vals bson_value[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_join_has' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._join_has(bson, text, bson_value[]) IS

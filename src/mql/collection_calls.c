@@ -1143,7 +1143,10 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 	}
 	else
 	{
-		index = dp_doc_index(dp_doc_facts(target.rel, target.doc), path, &lookup->arrays);
+		DpDocFacts *facts = dp_doc_facts(target.rel, target.doc);
+
+		lookup->filters = dp_doc_gin(facts, path);
+		index = dp_doc_index(facts, path, &lookup->arrays);
 		if (index != NULL)
 			lookup->expr = psprintf("(%s OPERATOR(%s.->) %s::pg_catalog.text)", lookup->doc, schema,
 									quote_literal_cstr(index));

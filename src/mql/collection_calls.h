@@ -84,6 +84,9 @@ extern DpDocFacts *dp_doc_facts(Relation rel, AttrNumber attnum);
  */
 extern const char *dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays);
 
+/* Whether a GIN index serves filters on the path. */
+extern bool dp_doc_gin(DpDocFacts *facts, const DpPath *path);
+
 /* Whether no document can have a value of the type (its name) at such a path. */
 extern bool dp_doc_never(DpDocFacts *facts, const DpPath *path, const char *type);
 
@@ -117,6 +120,7 @@ typedef struct DpDocLookup
 	bool is_key;   /* it is the key: unique, and neither null nor an array */
 	bool arrays;   /* it may be an array, or NULL for an array on the way if the path is ... */
 	bool deep;     /* ... of several steps: for filters these rows count, too */
+	bool filters;  /* a GIN index serves filters on the path */
 	bool is_table; /* rows have a tableoid and a ctid */
 	bool is_split; /* patterns have split the documents */
 } DpDocLookup;

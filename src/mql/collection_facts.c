@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/reloptions.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
@@ -49,6 +50,7 @@ struct DpDocFacts
 {
 	AttrNumber attnum;
 	List *indexed; /* of IndexedPath */
+	List *gin;     /* paths (DpPath) in GIN indexes */
 	List *clauses; /* the checks, AND between them */
 	/* functions of the extension, InvalidOid if missing */
 	Oid arrow;    /* the operator -> (bson, text) */
@@ -61,9 +63,10 @@ struct DpDocFacts
 
 static Oid own_function(const char *name, Oid arg1, Oid arg2);
 static void read_indexes(DpDocFacts *facts, Relation rel);
+static void read_gin(DpDocFacts *facts, Relation index);
 static void read_checks(DpDocFacts *facts, Relation rel);
 static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
-static bool same_path(const DpPath *a, const DpPath *b);
+static bool begins_with(const DpPath *path, const DpPath *start);
 static bool never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type);
 static bool follows(DpDocFacts *facts, Expr *found, const char *type);
 static bool schema_forbids(const DpValue *schema, const DpPath *path, int nsteps, const char *type);
@@ -140,9 +143,39 @@ read_indexes(DpDocFacts *facts, Relation rel)
 				}
 				lc2 = lnext(expressions, lc2);
 			}
+		else if (index->rd_index->indisvalid && RelationGetIndexPredicate(index) == NIL)
+			read_gin(facts, index);
 		index_close(index, AccessShareLock);
 	}
 	list_free(oids);
+}
+
+/* The paths of an index of documents that serves filters; no steps: it has all of them. */
+static void
+read_gin(DpDocFacts *facts, Relation index)
+{
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		List *options;
+		ListCell *lc;
+
+		if (index->rd_rel->relam != GIN_AM_OID ||
+			index->rd_index->indkey.values[i] != facts->attnum ||
+			index->rd_opcintype[i] != dp_types()->bson)
+			continue;
+		options = untransformRelOptions(get_attoptions(RelationGetRelid(index), i + 1));
+		if (options == NIL)
+			facts->gin = lappend(facts->gin, dp_path_of_names(0, NULL, NULL));
+		foreach(lc, options)
+		{
+			DefElem *option = lfirst(lc);
+
+			if (strcmp(option->defname, "paths") == 0)
+				facts->gin =
+					list_concat(facts->gin, dp_path_parse_list(strVal(option->arg),
+															   strlen(strVal(option->arg))));
+		}
+	}
 }
 
 /*
@@ -208,15 +241,15 @@ dp_doc_is_call(Node *node, const char *function, Oid argtype, Const **arg)
 	return is_call(node, own_function(function, dp_types()->bson, argtype), InvalidAttrNumber, arg);
 }
 
-/* Whether two paths have the same parts. */
+/* Whether a path has at least the parts of another one, which come first. */
 static bool
-same_path(const DpPath *a, const DpPath *b)
+begins_with(const DpPath *path, const DpPath *start)
 {
-	if (a->nsteps != b->nsteps)
+	if (path->nsteps < start->nsteps)
 		return false;
-	for (int i = 0; i < a->nsteps; i++)
-		if (a->steps[i].namelen != b->steps[i].namelen ||
-			memcmp(a->steps[i].name, b->steps[i].name, a->steps[i].namelen) != 0)
+	for (int i = 0; i < start->nsteps; i++)
+		if (path->steps[i].namelen != start->steps[i].namelen ||
+			memcmp(path->steps[i].name, start->steps[i].name, path->steps[i].namelen) != 0)
 			return false;
 	return true;
 }
@@ -235,7 +268,7 @@ dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays)
 	{
 		IndexedPath *indexed = lfirst(lc);
 
-		if (!same_path(indexed->path, path))
+		if (path->nsteps != indexed->path->nsteps || !begins_with(path, indexed->path))
 			continue;
 		found = indexed->text;
 		serves |= indexed->serves;
@@ -254,6 +287,21 @@ dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays)
 	}
 	/* the operator -> takes a number for a position, a filter for a name as well */
 	return arrays != NULL && *arrays && numbered ? NULL : found;
+}
+
+bool
+dp_doc_gin(DpDocFacts *facts, const DpPath *path)
+{
+	ListCell *lc;
+
+	foreach(lc, facts->gin)
+	{
+		DpPath *indexed = lfirst(lc);
+
+		if (begins_with(path, indexed))
+			return true;
+	}
+	return false;
 }
 
 bool

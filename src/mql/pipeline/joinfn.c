@@ -12,7 +12,9 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 
+#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/path.h"
@@ -231,6 +233,56 @@ dp_join_value(PG_FUNCTION_ARGS)
 	if (v.n > 1)
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(dp_value_to_varlena(&v.values[0]));
+}
+
+/*
+ * _join_filter(field text, vals bson_value[]) -> bson: the filter {field: {$in: vals}}, or one
+ * condition for each value if there are regular expressions, which are values here.
+ */
+DP_FUNCTION(dp_join_filter);
+Datum
+dp_join_filter(PG_FUNCTION_ARGS)
+{
+	char *field = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	ArrayIterator iter = array_create_iterator(PG_GETARG_ARRAYTYPE_P(1), 0, NULL);
+	DpBuilder b;
+	Values v = { 0 };
+	bool regex = false;
+	Datum d;
+	bool isnull;
+
+	while (array_iterate(iter, &d, &isnull))
+	{
+		DpValue value = dp_value_of_varlena((struct varlena *) DatumGetPointer(d));
+
+		regex = regex || value.type == DP_TYPE_REGEX;
+		add_value(&value, &v);
+	}
+	dp_builder_init(&b, 256);
+	dp_builder_begin_document(&b);
+	if (regex)
+		dp_builder_begin_array_field(&b, "$or", 3);
+	else
+	{
+		dp_builder_begin_document_field(&b, field, strlen(field));
+		dp_builder_begin_array_field(&b, "$in", 3);
+	}
+	for (int i = 0; i < v.n; i++)
+		if (regex)
+		{
+			dp_builder_begin_document(&b);
+			dp_builder_begin_document_field(&b, field, strlen(field));
+			dp_builder_append_value(&b, "$eq", 3, &v.values[i]);
+			dp_builder_end(&b);
+			dp_builder_end(&b);
+		}
+		else
+			dp_builder_append_value(&b, NULL, 0, &v.values[i]);
+	dp_builder_end(&b);
+	if (!regex)
+		dp_builder_end(&b);
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
 /*

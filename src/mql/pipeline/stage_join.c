@@ -59,6 +59,8 @@ static void find_equal(DpQuery *sub, const Lookup *l, const char *values);
 static void find_compared(DpQuery *sub, const Lookup *l, const char *let);
 static bool
 compared_field(const DpValue *filter, const DpValue *let, const char **field, const char **name);
+static char *
+filter_in(const DpDocLookup *found, const char *field, const char *own, const char *values);
 static void find(DpQuery *sub, const char *condition, const char *rare, const char *rest);
 static char *add_let(DpQuery *q, const Lookup *l, const char *carry);
 static void put_result(DpQuery *q, const Lookup *l, DpQuery *sub);
@@ -87,10 +89,13 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_collection_lookup(l.from, dp_path_of_field(l.foreign), &l.found);
 		/* what is split off is neither in the index nor in the column */
 		if (l.found.is_split && !l.found.is_key)
+		{
 			l.found.expr = NULL;
+			l.found.filters = false;
+		}
 		if (l.found.is_key && !l.found.is_split && l.pipeline == NULL)
 			join_by_key(q, &l);
-		else if (l.found.expr != NULL)
+		else if (l.found.expr != NULL || l.found.filters)
 			join_by_subquery(q, &l);
 		else
 			join_by_values(q, &l);
@@ -326,10 +331,16 @@ find_equal(DpQuery *sub, const Lookup *l, const char *values)
 {
 	const char *own = sub->pipeline->own;
 	const char *expr = l->found.expr;
-	char *condition = dp_doc_lookup_in(&l->found, values);
+	char *condition;
 	char *is_null = psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values);
 	char *has = NULL;
 
+	if (expr == NULL)
+	{
+		find(sub, filter_in(&l->found, l->foreign, own, values), NULL, NULL);
+		return;
+	}
+	condition = dp_doc_lookup_in(&l->found, values);
 	if (l->found.is_key)
 	{
 		find(sub, condition, NULL, NULL);
@@ -381,10 +392,17 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 		!compared_field(&filter, l->let, &field, &name))
 		return;
 	dp_collection_lookup(l->from, dp_path_of_field(field), &found);
-	if (found.expr == NULL || (found.arrays && found.deep) || (found.is_split && !found.is_key))
+	if (found.is_split && !found.is_key)
 		return;
 	value = psprintf("(%s OPERATOR(%s.->) %s)", let, sub->pipeline->own,
 					 dp_stage_sql_path(psprintf("%s", name)));
+	if (found.expr == NULL || (found.arrays && found.deep))
+	{
+		if (found.filters && !found.deep)
+			find(sub, filter_in(&found, field, sub->pipeline->own, psprintf("ARRAY[%s]", value)),
+				 NULL, NULL);
+		return;
+	}
 	/* a missing variable equals a missing field */
 	find(sub, dp_doc_lookup_is(&found, value),
 		 found.is_key ? NULL
@@ -443,6 +461,14 @@ compared_field(const DpValue *filter, const DpValue *let, const char **field, co
 		}
 	}
 	return false;
+}
+
+/* A condition by a filter: the field has one of the values. */
+static char *
+filter_in(const DpDocLookup *found, const char *field, const char *own, const char *values)
+{
+	return psprintf("%s OPERATOR(%s.@@) docpatterns._join_filter(%s::pg_catalog.text, %s)",
+					found->doc, own, quote_literal_cstr(field), values);
 }
 
 /*
