@@ -104,7 +104,7 @@ add_foreign(const DpValue *container, const DpPath *path, int step, Values *v)
 		add_value(&value, v);
 	if (value.type == DP_TYPE_DOCUMENT && !last)
 		add_foreign(&value, path, step + 1, v);
-	else if (value.type == DP_TYPE_ARRAY)
+	else if (value.type == DP_TYPE_ARRAY && !(last && container->type == DP_TYPE_ARRAY))
 	{
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &element))
@@ -112,7 +112,7 @@ add_foreign(const DpValue *container, const DpPath *path, int step, Values *v)
 				add_value(&element, v);
 			else if (element.type == DP_TYPE_DOCUMENT)
 				add_foreign(&element, path, step + 1, v);
-		if (!last && path->steps[step + 1].is_index)
+		if (!last && path->steps[step + 1].is_index && path->steps[step + 1].index >= 0)
 			add_foreign(&value, path, step + 1, v);
 	}
 	else if (!last)
@@ -270,7 +270,7 @@ dp_join_filter(PG_FUNCTION_ARGS)
 	for (int i = 0; i < v.n; i++)
 		if (regex)
 		{
-			dp_builder_begin_document(&b);
+			dp_builder_begin_document_field(&b, NULL, 0);
 			dp_builder_begin_document_field(&b, field, strlen(field));
 			dp_builder_append_value(&b, "$eq", 3, &v.values[i]);
 			dp_builder_end(&b);

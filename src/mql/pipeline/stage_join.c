@@ -502,36 +502,25 @@ find(DpQuery *sub, const char *condition, const char *rare, const char *rest)
 static char *
 add_let(DpQuery *q, const Lookup *l, const char *carry)
 {
-	const char *own = q->pipeline->own;
-	const char *let;
 	DpIter iter;
 	DpElement e;
-	Build b;
+	char *let;
 
 	if (l->let == NULL || l->let->len == DP_DOCUMENT_MIN_SIZE)
 		return q->let == NULL ? NULL : pstrdup(q->let);
-	build_start(&b, own);
 	dp_iter_init_value(&iter, l->let);
 	while (dp_iter_next(&iter, &e))
 	{
 		DpLocation inner = dp_location_field(&l->let_location, &e);
 
-		if (!((e.name[0] >= 'a' && e.name[0] <= 'z') || (e.name[0] & 0x80)))
-			dp_bad_spec(&inner, "the name of a variable begins with a small letter");
-		for (const char *c = e.name; *c != '\0'; c++)
-			if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-				  (*c >= '0' && *c <= '9') || *c == '_' || (*c & 0x80)))
-				dp_bad_spec(&inner, "the name of a variable has letters, digits and underscores");
-		build_add(&b, e.name,
-				  psprintf("coalesce(%s, '{\"$undefined\": true}'::%s.bson_value)",
-						   dp_query_eval(q, &e.value, &inner), own));
+		dp_expr_check_variable(e.name, e.namelen, dp_location_text(&inner));
+		dp_stage_check_expression(q, &e.value, &inner);
 	}
-	let = build_end(&b);
-	if (q->let != NULL)
-		let = psprintf("%s OPERATOR(%s.||) %s", q->let, own, let);
-	dp_query_fence(q, carry == NULL
-						  ? psprintf("%s AS let", let)
-						  : psprintf("%s AS %s, %s AS let", beside(q, carry), carry, let));
+	let = psprintf("docpatterns._let(%s, %s, %s) AS let", q->doc, dp_sql_document(l->let),
+				   q->let == NULL ? "NULL" : q->let);
+	if (carry != NULL)
+		let = psprintf("%s AS %s, %s", beside(q, carry), carry, let);
+	(void) dp_query_fence(q, let);
 	return beside(q, "let");
 }
 
