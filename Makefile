@@ -70,10 +70,11 @@ ISOLATION_OPTS = --inputdir=test/isolation --outputdir=build/isolation --load-ex
 
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 
-# libbson is a system library wherever it is installed: what warns in its headers is not ours
-PG_CPPFLAGS = -I$(CURDIR)/src $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(BSON_PC)))
+# These are system libraries wherever they are installed: what warns in their headers is not ours
+LIBRARIES = $(BSON_PC) libpcre2-8
+PG_CPPFLAGS = -I$(CURDIR)/src $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(LIBRARIES)))
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -fno-semantic-interposition
-SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(BSON_PC))
+SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(LIBRARIES))
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

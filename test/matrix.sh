@@ -90,7 +90,7 @@ try_release() {
     make test SUITE='${SUITE:-}'"'
     status=$?
     bson=$(pkg-config --modversion bson2 2>/dev/null || pkg-config --modversion libbson-1.0)
-    echo "versions: $(pg_config --version), libbson $bson, $(gcc --version | head -1)"
+    echo "versions: $(pg_config --version), libbson $bson, PCRE2 $(pkg-config --modversion libpcre2-8), $(gcc --version | head -1)"
     exit $status'
 }
 

@@ -207,28 +207,30 @@ validate_cstring(Validation *v, const uint8 *p, const uint8 *end, uint32 *size)
 	return validate_utf8(v, p, *size - 1);
 }
 
-/*
- * UTF-8, in which strings of BSON may hold NULs (PostgreSQL's own check stops
- * at those, so it is called for the pieces between them).
- */
 static bool
 validate_utf8(Validation *v, const uint8 *p, uint32 len)
 {
-	const uint8 *end = p + len;
+	uint32 good = dp_utf8_valid(p, len);
 
-	while (p < end)
+	return good == len || fail(v, p + good, "a string is not valid UTF-8");
+}
+
+/*
+ * PostgreSQL's own check stops at NULs, so it is called for the pieces between them.
+ */
+uint32
+dp_utf8_valid(const uint8 *p, uint32 len)
+{
+	uint32 good = 0;
+
+	while (good < len)
 	{
-		int good = pg_encoding_verifymbstr(PG_UTF8, (const char *) p, end - p);
-
-		p += good;
-		if (p < end)
-		{
-			if (*p != 0)
-				return fail(v, p, "a string is not valid UTF-8");
-			p++;
-		}
+		good += pg_encoding_verifymbstr(PG_UTF8, (const char *) p + good, len - good);
+		if (good == len || p[good] != 0)
+			break;
+		good++;
 	}
-	return true;
+	return good;
 }
 
 /* Remember the first fault. */

@@ -24,4 +24,10 @@ extern bool dp_validate(const uint8 *doc, Size n, DpFault *fault);
 /* The same for the bytes of a value of the given type. */
 extern bool dp_validate_value(uint8 type, const uint8 *bytes, Size n, DpFault *fault);
 
+/*
+ * How many of the bytes are valid UTF-8, in which strings of BSON may hold NULs: len, or where the
+ * first fault is.
+ */
+extern uint32 dp_utf8_valid(const uint8 *p, uint32 len);
+
 #endif /* DP_BSON_VALIDATE_H */

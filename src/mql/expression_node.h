@@ -81,6 +81,9 @@ struct DpOperator
 	DpNode *(*compile)(DpCompiler *c, const DpOperator *op, const DpValue *spec);
 };
 
+/* The number of characters of a string. */
+extern uint32 dp_count_chars(const char *s, uint32 len);
+
 /* The tables end with a row without a name. */
 extern const DpOperator dp_operators_logic[];
 extern const DpOperator dp_operators_arith[];

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "mb/pg_wchar.h"
 
 #include "mql/expression_node.h"
 #include "mql/regex.h"
@@ -77,12 +76,12 @@ regex_prepare(DpCompiler *c, DpNode *node)
 		node->extra = regex_make(node, &pattern, &options);
 }
 
-/* Appends {match, idx, captures} to the open document. */
+/* Appends {match, idx, captures} to the open document; idx is the position in characters. */
 static void
-append_match(DpBuilder *b, const char *s, const DpRegexSpan *spans, int nspans)
+append_match(DpBuilder *b, const char *s, const DpRegexSpan *spans, int nspans, uint32 idx)
 {
 	dp_builder_append_string(b, "match", 5, s + spans[0].start, spans[0].len);
-	dp_builder_append_int32(b, "idx", 3, spans[0].charstart);
+	dp_builder_append_int32(b, "idx", 3, idx);
 	dp_builder_begin_array_field(b, "captures", 8);
 	for (int i = 1; i < nspans; i++)
 	{
@@ -108,6 +107,8 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	const char *s;
 	uint32 len;
 	uint32 from = 0;
+	uint32 counted = 0; /* bytes whose characters are in idx */
+	uint32 idx = 0;
 	int nspans;
 
 	dp_arg(node, ARG_INPUT, state, &input);
@@ -147,7 +148,7 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (!dp_regex_find(regex, s, len, 0, spans, nspans))
 			return dp_result_null(result);
 		dp_builder_begin_document(&b);
-		append_match(&b, s, spans, nspans);
+		append_match(&b, s, spans, nspans, dp_count_chars(s, spans[0].start));
 		dp_builder_end(&b);
 		return dp_result_built(result, &b, DP_TYPE_DOCUMENT);
 	}
@@ -157,12 +158,13 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	{
 		CHECK_FOR_INTERRUPTS();
 		dp_builder_begin_document_field(&b, NULL, 0);
-		append_match(&b, s, spans, nspans);
+		if (spans[0].start < counted) /* \K can set the start back */
+			idx = counted = 0;
+		idx += dp_count_chars(s + counted, spans[0].start - counted);
+		counted = spans[0].start;
+		append_match(&b, s, spans, nspans, idx);
 		dp_builder_end(&b);
-		from = spans[0].start + spans[0].len;
-		/* after an empty match the search continues one character later */
-		if (spans[0].len == 0)
-			from += from < len ? pg_utf_mblen((const unsigned char *) s + from) : 1;
+		from = dp_regex_next(s, len, from, &spans[0]);
 	}
 	dp_builder_end(&b);
 	return dp_result_built(result, &b, DP_TYPE_ARRAY);

@@ -99,9 +99,8 @@ char_len(const char *s, const char *end)
 	return Min(n, (uint32) (end - s));
 }
 
-/* The number of characters of a string. */
-static uint32
-count_chars(const char *s, uint32 len)
+uint32
+dp_count_chars(const char *s, uint32 len)
 {
 	uint32 n = 0;
 
@@ -254,7 +253,7 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (!string_arg(node, 0, state, &s, &len))
 		return dp_result_null(result);
 	string_required(node, 1, state, &what, &whatlen);
-	end = chars ? count_chars(s, len) : len;
+	end = chars ? dp_count_chars(s, len) : len;
 	if (node->nargs > 2)
 	{
 		start = dp_int_arg(node, 2, state, "start");
@@ -280,7 +279,7 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 		found = find_bytes(s, to, what, whatlen, from);
 		if (found >= 0)
-			found = start + count_chars(s + from, found - from);
+			found = start + dp_count_chars(s + from, found - from);
 	}
 	else
 		found = find_bytes(s, end, what, whatlen, start);
@@ -297,7 +296,7 @@ strlen_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	uint32 len;
 
 	string_required(node, 0, state, &s, &len);
-	return dp_result_int32(result, node->op->which == OP_CP ? count_chars(s, len) : len);
+	return dp_result_int32(result, node->op->which == OP_CP ? dp_count_chars(s, len) : len);
 }
 
 /*

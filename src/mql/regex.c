@@ -1,25 +1,42 @@
 /*
  * regex.c
- *		Regular expressions: options, the ways that need no engine, and the
- *		calls of PostgreSQL's engine.  regex_syntax.c rewrites the patterns.
+ *		Regular expressions: options, the ways that need no engine, and the calls of PCRE2.
+ *
+ * PCRE2 backtracks: some patterns take exponential time.  A pattern is therefore compiled twice.
+ * "quick" is machine code that cannot be interrupted.  It searches a slice of the starting points
+ * at a time and stops after a number of steps that shrinks with the length of the string.  Where
+ * it gives up, "careful" repeats the slice: it is interpreted, calls regex_callout() before each
+ * item of the pattern, and is many times slower.
  */
 #include "postgres.h"
 
-#include "catalog/pg_collation.h"
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "regex/regex.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "bson/validate.h"
 #include "mql/regex.h"
-#include "mql/regex_syntax.h"
 
 /* The longest pattern, as in MongoDB */
 #define REGEX_MAX_PATTERN 32764
 
-/* Room for the string being searched that is kept between searches, in characters */
-#define REGEX_KEPT_ROOM (16 * 1024)
+/* Machine code is made when so many bytes have been searched: it costs as much as this. */
+#define REGEX_QUICK_AFTER 1000
+
+/* Starting points in a slice of a string, and steps of quick code at each of them */
+#define REGEX_SLICE(len) Max(256, (len) / 1024)
+#define REGEX_QUICK_STEPS(len) Max(64, 500000000 / REGEX_SLICE(len) / ((len) + 1))
+
+/* Limits of careful code: steps at each starting point, as PCRE2 has by default, and kB of memory
+ */
+#define REGEX_STEPS(len) Max(10000000, 8 * (len))
+#define REGEX_MEMORY (64 * 1024)
+
+/* The stack of machine code, in bytes */
+#define REGEX_STACK (1024 * 1024)
 
 typedef enum RegexKind
 {
@@ -33,19 +50,35 @@ struct DpRegex
 	RegexKind kind;
 	char *literal;
 	uint32 literallen;
-	int cflags;
-	text *pattern;         /* in the engine's syntax */
-	text *pattern_newline; /* for strings that end in a newline */
+	char *pattern;
+	uint32 len;
+	uint32 options; /* for PCRE2 */
 	MemoryContext context;
-	pg_wchar *wide; /* the string being searched, a character each */
-	uint32 room;
+	MemoryContextCallback callback; /* frees the machine code */
+	pcre2_code *careful;
+	pcre2_code *quick; /* NULL if there is no machine code */
+	pcre2_match_data *match;
+	bool anchored;   /* quick matches only where the search begins */
+	uint64 searched; /* bytes, until quick was tried */
 };
 
+/* What all searches of the session share */
+static pcre2_match_context *matching;
+
 static bool regex_literal(DpRegex *regex, const char *pattern, uint32 len);
-static regex_t *regex_compiled(DpRegex *regex, const char *s, uint32 len, int nspans);
-static uint32 regex_widen(DpRegex *regex, const char *s, uint32 len);
-static bool
-regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from, regmatch_t *matches, int n);
+static void regex_prepare(DpRegex *regex);
+static void regex_make_quick(DpRegex *regex);
+static void regex_free_quick(void *regex);
+static int regex_compile(DpRegex *regex, uint32 options, pcre2_code **code, PCRE2_SIZE *offset);
+static pcre2_general_context *regex_memory(MemoryContext context);
+static void *regex_alloc(PCRE2_SIZE size, void *context);
+static void regex_free(void *p, void *context);
+static int regex_callout(pcre2_callout_block *block, void *data);
+static int regex_search(DpRegex *regex, const char *s, uint32 len, uint32 from, uint32 until,
+						DpRegexSpan *spans, int nspans);
+static int regex_run(pcre2_code *code, pcre2_match_data *data, const char *s, uint32 len,
+					 uint32 from, DpRegexSpan *spans, int nspans);
+static void regex_out_of_memory(void) pg_attribute_noreturn();
 
 void
 dp_regex_split(const DpValue *value, const char **pattern, uint32 *len, const char **options,
@@ -77,22 +110,22 @@ DpRegex *
 dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 optlen)
 {
 	DpRegex *regex = palloc0(sizeof(DpRegex));
-	int flags = 0;
 
+	regex->options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
 	for (uint32 i = 0; i < optlen; i++)
 		switch (options[i])
 		{
 			case 'i':
-				flags |= DP_REGEX_IGNORE_CASE;
+				regex->options |= PCRE2_CASELESS;
 				break;
 			case 'm':
-				flags |= DP_REGEX_MULTILINE;
+				regex->options |= PCRE2_MULTILINE;
 				break;
 			case 's':
-				flags |= DP_REGEX_DOT_ALL;
+				regex->options |= PCRE2_DOTALL;
 				break;
 			case 'x':
-				flags |= DP_REGEX_EXTENDED;
+				regex->options |= PCRE2_EXTENDED;
 				break;
 			case 'u':
 				break; /* UTF-8 it always is */
@@ -111,21 +144,12 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 						errmsg("regular expression contains a null character")));
 
 	regex->context = CurrentMemoryContext;
-	regex->pattern = dp_regex_rewrite(pattern, len, &flags, false);
-	if (flags & DP_REGEX_HAS_END)
-		regex->pattern_newline = dp_regex_rewrite(pattern, len, &flags, true);
-	regex->cflags = REG_ADVANCED;
-	if (flags & DP_REGEX_IGNORE_CASE)
-		regex->cflags |= REG_ICASE;
-	if (flags & DP_REGEX_MULTILINE)
-		regex->cflags |= REG_NLANCH;
-	if (flags == 0 || flags == DP_REGEX_DOT_ALL)
-		regex_literal(regex, pattern, len);
-
+	regex->pattern = pnstrdup(pattern, len);
+	regex->len = len;
 	/* errors come now, not at the first string */
-	if (regex->kind == REGEX_ENGINE)
-		(void) RE_compile_and_cache(regex->pattern, regex->cflags | REG_NOSUB,
-									DEFAULT_COLLATION_OID);
+	if ((regex->options & (PCRE2_CASELESS | PCRE2_MULTILINE | PCRE2_EXTENDED)) != 0 ||
+		!regex_literal(regex, pattern, len))
+		regex_prepare(regex);
 	return regex;
 }
 
@@ -166,95 +190,125 @@ regex_literal(DpRegex *regex, const char *pattern, uint32 len)
 }
 
 /*
- * The pattern, compiled, for this string: from PostgreSQL's cache most times.
+ * Compiles the careful code.
  */
-static regex_t *
-regex_compiled(DpRegex *regex, const char *s, uint32 len, int nspans)
+static void
+regex_prepare(DpRegex *regex)
 {
-	text *pattern = regex->pattern;
+	PCRE2_SIZE offset;
+	char message[128];
+	int result = regex_compile(regex, PCRE2_AUTO_CALLOUT, &regex->careful, &offset);
 
-	if (regex->pattern_newline != NULL && len > 0 && s[len - 1] == '\n')
-		pattern = regex->pattern_newline;
-	return RE_compile_and_cache(pattern, regex->cflags | (nspans < 2 ? REG_NOSUB : 0),
-								DEFAULT_COLLATION_OID);
+	/* callouts make the code several times larger */
+	if (result == PCRE2_ERROR_PATTERN_TOO_LARGE)
+		result = regex_compile(regex, 0, &regex->careful, &offset);
+	if (regex->careful != NULL)
+		return;
+	if (result == PCRE2_ERROR_HEAP_FAILED)
+		regex_out_of_memory();
+	pcre2_get_error_message(result, (PCRE2_UCHAR *) message, sizeof(message));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+			 errmsg("invalid regular expression: %s at offset %d", message,
+					pg_mbstrlen_with_len(regex->pattern, Min((uint32) offset, regex->len)))));
 }
 
 /*
- * The characters of a string in regex->wide; returns their number.  The string may contain NULs.
- * Invalid UTF-8 bytes become separate characters.
+ * Compiles the quick code, unless the pattern or the machine allows none.
  */
-static uint32
-regex_widen(DpRegex *regex, const char *s, uint32 len)
+static void
+regex_make_quick(DpRegex *regex)
 {
-	const unsigned char *p = (const unsigned char *) s;
-	const unsigned char *end = p + len;
-	pg_wchar *out;
+	PCRE2_SIZE offset;
+	uint32 options;
 
-	if (regex->wide == NULL || regex->room < len)
+	/* what depends on the place where a search begins allows no slices */
+	if (strstr(regex->pattern, "\\G") != NULL || strstr(regex->pattern, "_ATSTART)") != NULL)
+		return;
+	regex_compile(regex, 0, &regex->quick, &offset);
+	if (regex->quick == NULL)
+		return;
+	regex->callback.func = regex_free_quick;
+	regex->callback.arg = regex;
+	MemoryContextRegisterResetCallback(regex->context, &regex->callback);
+	regex->match = pcre2_match_data_create_from_pattern(regex->quick, NULL);
+	if (regex->match == NULL || pcre2_jit_compile(regex->quick, PCRE2_JIT_COMPLETE) != 0)
 	{
-		uint32 room = Max(len, 256);
+		regex_free_quick(regex);
+		return;
+	}
+	pcre2_pattern_info(regex->quick, PCRE2_INFO_ALLOPTIONS, &options);
+	regex->anchored = (options & PCRE2_ANCHORED) != 0;
+}
 
-		if (regex->wide != NULL)
-			pfree(regex->wide);
-		regex->wide = NULL;
-		regex->room = 0;
-		regex->wide = MemoryContextAllocHuge(regex->context, (Size) room * sizeof(pg_wchar));
-		regex->room = room;
-	}
-	out = regex->wide;
-	while (p < end)
-	{
-		if (likely(*p < 0x80))
-			*out++ = *p++;
-		else if ((*p & 0xE0) == 0xC0 && end - p >= 2)
-		{
-			*out++ = (p[0] & 0x1F) << 6 | (p[1] & 0x3F);
-			p += 2;
-		}
-		else if ((*p & 0xF0) == 0xE0 && end - p >= 3)
-		{
-			*out++ = (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-			p += 3;
-		}
-		else if ((*p & 0xF8) == 0xF0 && end - p >= 4)
-		{
-			*out++ = (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F);
-			p += 4;
-		}
-		else
-			*out++ = *p++;
-	}
-	return out - regex->wide;
+/* Machine code is in no memory context. */
+static void
+regex_free_quick(void *arg)
+{
+	DpRegex *regex = arg;
+
+	pcre2_code_free(regex->quick);
+	regex->quick = NULL;
 }
 
 /*
- * Runs the engine from a character on.  Returns whether there is a match.
+ * Compiles the pattern with these options, too, in the memory context of the expression.  Returns
+ * PCRE2's error code, and where the error is, if *code is NULL.
  */
-static bool
-regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from, regmatch_t *matches, int n)
+static int
+regex_compile(DpRegex *regex, uint32 options, pcre2_code **code, PCRE2_SIZE *offset)
 {
-	uint32 chars = regex_widen(regex, s, len);
-	regex_t *compiled = regex_compiled(regex, s, len, n);
-	int result;
+	pcre2_general_context *memory = regex_memory(regex->context);
+	pcre2_compile_context *compiling = pcre2_compile_context_create(memory);
+	int result = PCRE2_ERROR_HEAP_FAILED;
 
-	result = pg_regexec(compiled, regex->wide, chars, from, NULL, n, matches, 0);
-	if (regex->room > REGEX_KEPT_ROOM)
+	if (compiling != NULL)
 	{
-		pfree(regex->wide);
-		regex->wide = NULL;
-		regex->room = 0;
+		/* not what the library was built with: matches are immutable */
+		pcre2_set_newline(compiling, PCRE2_NEWLINE_LF);
+		pcre2_set_bsr(compiling, PCRE2_BSR_UNICODE);
+		*code = pcre2_compile((PCRE2_SPTR) regex->pattern, regex->len, regex->options | options,
+							  &result, offset, compiling);
+		pcre2_compile_context_free(compiling);
 	}
-	if (result != REG_OKAY && result != REG_NOMATCH)
-	{
-		char message[100];
+	pcre2_general_context_free(memory);
+	return result;
+}
 
-		/* before PostgreSQL 16 the engine returns when it is cancelled */
-		CHECK_FOR_INTERRUPTS();
-		pg_regerror(result, compiled, message, sizeof(message));
-		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-						errmsg("regular expression failed: %s", message)));
-	}
-	return result == REG_OKAY;
+/*
+ * Makes PCRE2 allocate in a memory context.
+ */
+static pcre2_general_context *
+regex_memory(MemoryContext context)
+{
+	pcre2_general_context *memory = pcre2_general_context_create(regex_alloc, regex_free, context);
+
+	if (memory == NULL)
+		regex_out_of_memory();
+	return memory;
+}
+
+static void *
+regex_alloc(PCRE2_SIZE size, void *context)
+{
+	return MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+}
+
+static void
+regex_free(void *p, void *context)
+{
+	if (p != NULL)
+		pfree(p);
+}
+
+/*
+ * An error may leave PCRE2 from here: all that it holds is in memory contexts.
+ */
+static int
+regex_callout(pcre2_callout_block *block, void *data)
+{
+	CHECK_FOR_INTERRUPTS();
+	return 0;
 }
 
 bool
@@ -283,47 +337,142 @@ dp_regex_match(DpRegex *regex, const char *s, uint32 len)
 		case REGEX_ENGINE:
 			break;
 	}
-	return regex_execute(regex, s, len, 0, NULL, 0);
+	return dp_regex_find(regex, s, len, 0, NULL, 0);
 }
 
 int
 dp_regex_groups(DpRegex *regex)
 {
-	return (int) RE_compile_and_cache(regex->pattern, regex->cflags, DEFAULT_COLLATION_OID)
-		->re_nsub;
+	uint32 n;
+
+	if (regex->careful == NULL)
+		regex_prepare(regex);
+	pcre2_pattern_info(regex->careful, PCRE2_INFO_CAPTURECOUNT, &n);
+	return n;
+}
+
+uint32
+dp_regex_next(const char *s, uint32 len, uint32 from, const DpRegexSpan *match)
+{
+	uint32 next = match->start + match->len;
+
+	if (match->len > 0 && next > from)
+		return next;
+	next = Max(next, from);
+	return next + (next < len ? pg_utf_mblen((const unsigned char *) s + next) : 1);
 }
 
 bool
 dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from, DpRegexSpan *spans,
 			  int nspans)
 {
-	regmatch_t fixed[10];
-	regmatch_t *matches = nspans <= lengthof(fixed) ? fixed : palloc(nspans * sizeof(regmatch_t));
-	uint32 start = 0;
-	bool found;
+	uint32 slice = REGEX_SLICE(len);
+	uint32 until;
+	int result;
 
-	for (uint32 i = 0; i < from; i++)
-		start += !IS_HIGHBIT_SET(s[i]) || ((unsigned char) s[i] & 0xC0) == 0xC0;
-	found = regex_execute(regex, s, len, start, matches, nspans);
-	for (int i = 0; found && i < nspans; i++)
+	if (regex->careful == NULL)
+		regex_prepare(regex);
+	if (from == 0 && dp_utf8_valid((const uint8 *) s, len) < len)
+		dp_corrupted("a string is not valid UTF-8");
+	if (matching == NULL)
 	{
-		uint32 byte = 0;
-		int32 chars = matches[i].rm_eo - matches[i].rm_so;
+		pcre2_general_context *memory = regex_memory(TopMemoryContext);
+		pcre2_match_context *made = pcre2_match_context_create(memory);
 
-		spans[i].start = -1;
-		spans[i].len = 0;
-		spans[i].charstart = -1;
-		if (matches[i].rm_so < 0)
-			continue;
-		for (int32 skip = matches[i].rm_so; skip > 0 && byte < len; skip--)
-			byte += pg_utf_mblen((const unsigned char *) s + byte);
-		spans[i].charstart = matches[i].rm_so;
-		spans[i].start = Min(byte, len);
-		for (; chars > 0 && byte < len; chars--)
-			byte += pg_utf_mblen((const unsigned char *) s + byte);
-		spans[i].len = Min(byte, len) - spans[i].start;
+		if (made == NULL)
+			regex_out_of_memory();
+		pcre2_set_callout(made, regex_callout, NULL);
+		pcre2_set_heap_limit(made, REGEX_MEMORY);
+		pcre2_jit_stack_assign(made, NULL, pcre2_jit_stack_create(32 * 1024, REGEX_STACK, memory));
+		pcre2_general_context_free(memory);
+		matching = made;
 	}
-	if (matches != fixed)
-		pfree(matches);
-	return found;
+	if (regex->searched <= REGEX_QUICK_AFTER)
+	{
+		regex->searched += len + 1;
+		if (regex->searched > REGEX_QUICK_AFTER)
+			regex_make_quick(regex);
+	}
+	if (regex->quick == NULL)
+		return regex_search(regex, s, len, from, len, spans, nspans) > 0;
+
+	for (;; from = until)
+	{
+		CHECK_FOR_INTERRUPTS();
+		until = regex->anchored || len - from <= slice ? len : from + slice;
+		while (until < len && ((uint8) s[until] & 0xC0) == 0x80)
+			until++;
+		result = regex_search(regex, s, len, from, until, spans, nspans);
+		if (result > 0 || until == len)
+			return result > 0;
+	}
+}
+
+/*
+ * Searches for a match that begins at least at from and at most at until.  Returns PCRE2's result,
+ * which is positive if there is one.
+ */
+static int
+regex_search(DpRegex *regex, const char *s, uint32 len, uint32 from, uint32 until,
+			 DpRegexSpan *spans, int nspans)
+{
+	pcre2_general_context *memory;
+	pcre2_match_data *match;
+	char message[128];
+	int result;
+
+	pcre2_set_offset_limit(matching, until);
+	if (regex->quick != NULL)
+	{
+		pcre2_set_match_limit(matching, REGEX_QUICK_STEPS(len));
+		result = regex_run(regex->quick, regex->match, s, len, from, spans, nspans);
+		if (result >= PCRE2_ERROR_NOMATCH)
+			return result;
+	}
+
+	/* this may need much memory, which an error leaves to the context of the caller */
+	memory = regex_memory(CurrentMemoryContext);
+	match = pcre2_match_data_create_from_pattern(regex->careful, memory);
+	pcre2_general_context_free(memory);
+	if (match == NULL)
+		regex_out_of_memory();
+	pcre2_set_match_limit(matching, REGEX_STEPS(len));
+	result = regex_run(regex->careful, match, s, len, from, spans, nspans);
+	pcre2_match_data_free(match);
+	if (result >= PCRE2_ERROR_NOMATCH)
+		return result;
+	if (result == PCRE2_ERROR_NOMEMORY)
+		regex_out_of_memory();
+	pcre2_get_error_message(result, (PCRE2_UCHAR *) message, sizeof(message));
+	ereport(ERROR, (errcode(result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT ||
+									result == PCRE2_ERROR_HEAPLIMIT
+								? ERRCODE_PROGRAM_LIMIT_EXCEEDED
+								: ERRCODE_INVALID_REGULAR_EXPRESSION),
+					errmsg("regular expression failed: %s", message)));
+}
+
+/*
+ * Runs code and takes the spans of its match.
+ */
+static int
+regex_run(pcre2_code *code, pcre2_match_data *data, const char *s, uint32 len, uint32 from,
+		  DpRegexSpan *spans, int nspans)
+{
+	const PCRE2_SIZE *found = pcre2_get_ovector_pointer(data);
+	int result = pcre2_match(code, (PCRE2_SPTR) s, len, from, PCRE2_NO_UTF_CHECK, data, matching);
+
+	for (int i = 0; result > 0 && i < nspans; i++, found += 2)
+	{
+		spans[i].start = found[0] == PCRE2_UNSET ? -1 : (int32) found[0];
+		/* \K can set the start behind the end */
+		spans[i].len = found[1] > found[0] ? found[1] - found[0] : 0;
+	}
+	return result;
+}
+
+static void
+regex_out_of_memory(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+					errdetail("Failed while processing a regular expression.")));
 }

@@ -1,13 +1,9 @@
 /*
  * regex.h
- *		Regular expressions as MongoDB writes them, run by PostgreSQL's engine.
+ *		Regular expressions by PCRE2, with the meaning that they have in MongoDB.
  *
- * A pattern in the syntax of PCRE is rewritten into PostgreSQL's where the two
- * spell the same thing differently; docs/filter.md lists what cannot be
- * rewritten.  Patterns without special characters, or with only ^ in front of
- * such, are compared without the engine.  Compiled patterns are kept by
- * PostgreSQL itself, a bounded number of them per backend; long searches can be
- * cancelled.
+ * Patterns without special characters, or with only ^ in front of such, are compared without
+ * PCRE2.  Long searches can be cancelled.  Strings that are not valid UTF-8 raise DATA_CORRUPTED.
  */
 #ifndef DP_MQL_REGEX_H
 #define DP_MQL_REGEX_H
@@ -19,7 +15,8 @@ typedef struct DpRegex DpRegex;
 /*
  * Prepares a pattern, in the current memory context; nothing of the arguments
  * is kept.  Options are letters of "imsxu".  Raises INVALID_REGULAR_EXPRESSION
- * for a bad pattern and INVALID_PARAMETER_VALUE for a bad option.
+ * for a bad pattern and INVALID_PARAMETER_VALUE for a bad option.  Searches raise
+ * PROGRAM_LIMIT_EXCEEDED if they take too many steps or too much memory.
  */
 extern DpRegex *
 dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 optlen);
@@ -34,12 +31,11 @@ extern void dp_regex_split(const DpValue *value, const char **pattern, uint32 *l
 /* Whether the pattern is found anywhere in the string. */
 extern bool dp_regex_match(DpRegex *regex, const char *s, uint32 len);
 
-/* A part of the string that was searched; start is -1 if the group took no part. */
+/* A part of the string that was searched, in bytes; start is -1 if the group took no part. */
 typedef struct DpRegexSpan
 {
-	int32 start; /* in bytes */
+	int32 start;
 	int32 len;
-	int32 charstart; /* in characters */
 } DpRegexSpan;
 
 /* Number of groups in parentheses. */
@@ -52,6 +48,12 @@ extern int dp_regex_groups(DpRegex *regex);
  */
 extern bool dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from,
 						  DpRegexSpan *spans, int nspans);
+
+/*
+ * Where to search for the match after one that was searched for at or after from: behind it, and
+ * one character further after an empty match.  May be len + 1.
+ */
+extern uint32 dp_regex_next(const char *s, uint32 len, uint32 from, const DpRegexSpan *match);
 
 /*
  * regex_prefix.c: the literal prefix of all strings that the pattern matches; false if there is

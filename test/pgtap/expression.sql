@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(885);
+SELECT plan(891);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -457,6 +457,12 @@ SELECT is(pg_temp.eval(d, e), r, e) FROM (VALUES
   ('{}', '{$regexFindAll: {input: "a1b22c", regex: /[0-9]+/}}', '[{"match": "1", "idx": 1, "captures": []}, {"match": "22", "idx": 3, "captures": []}]'),
   ('{}', '{$regexFindAll: {input: "éa", regex: /x*/}}', '[{"match": "", "idx": 0, "captures": []}, {"match": "", "idx": 1, "captures": []}, {"match": "", "idx": 2, "captures": []}]'),
   ('{}', '{$regexFindAll: {input: "abc", regex: /x/}}', '[]'),
+  ('{}', '{$regexFindAll: {input: "aaba", regex: /\Ga/}}', '[{"match": "a", "idx": 0, "captures": []}, {"match": "a", "idx": 1, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "aéaé", regex: /a\Ké/}}', '[{"match": "é", "idx": 1, "captures": []}, {"match": "é", "idx": 3, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "xéaab", regex: "(?(DEFINE)(?<x>\\Ka))(?<=(?&x))b|a"}}', '[{"match": "a", "idx": 2, "captures": [null]}, {"match": "a", "idx": 3, "captures": [null]}, {"match": "ab", "idx": 3, "captures": [null]}]'),
+  ('{}', '{$regexFindAll: {input: "abab", regex: "(?(DEFINE)(?<x>b\\K))(?=a(?&x))a"}}', '[{"match": "", "idx": 2, "captures": [null]}]'),
+  ('{}', '{$regexFind: {input: "2024-05", regex: "(?<y>\\d++)-(?<m>\\d+)"}}', '{"match": "2024-05", "idx": 0, "captures": ["2024", "05"]}'),
+  ('{}', '{$regexFind: {input: "ab", regex: "a|ab"}}', '{"match": "a", "idx": 0, "captures": []}'),
   ('{}', '{$regexFindAll: {input: null, regex: /x/}}', '[]'),
   ('{}', '{$regexFindAll: {input: "abab", regex: /(a)b/}}', '[{"match": "ab", "idx": 0, "captures": ["a"]}, {"match": "ab", "idx": 2, "captures": ["a"]}]')) AS t (d, e, r);
 
@@ -492,7 +498,7 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$replaceAll: {input: "a", find: "a"}}', '22023', '$replaceAll needs the argument "replacement"'),
   ('{}', '{$regexMatch: {input: 1, regex: "a"}}', '22023', '$regexMatch needs a string as its input, not int'),
   ('{}', '{$regexMatch: {input: "a", regex: 1}}', '22023', '$regexMatch needs a string or a regular expression as its regex, not int'),
-  ('{}', '{$regexMatch: {input: "a", regex: "a("}}', '2201B', 'invalid regular expression: parentheses () not balanced'),
+  ('{}', '{$regexMatch: {input: "a", regex: "a("}}', '2201B', 'invalid regular expression: missing closing parenthesis at offset 2'),
   ('{}', '{$regexMatch: {input: "a", regex: /a/i, options: "m"}}', '22023', '$regexMatch has options both in its regex and beside it'),
   ('{}', '{$regexMatch: {input: "a", regex: "a", options: "q"}}', '22023', 'unknown option "q" of a regular expression'),
   ('{}', '{$regexMatch: {input: "a", regex: "a", options: 1}}', '22023', '$regexMatch needs a string as its options, not int'),

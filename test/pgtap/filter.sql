@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(441);
+SELECT plan(440);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
@@ -71,7 +71,7 @@ SELECT is(matches(d::bson, f::bson), want, d || CASE WHEN want THEN ' matches ' 
 ('{a: 5, b: 3}', '{$expr: {$gt: ["$a", "$b"]}}', true), ('{a: 1, b: 3}', '{$expr: {$gt: ["$a", "$b"]}}', false), ('{a: 1}', '{$expr: "$b"}', false), ('{a: 1}', '{$or: [{$expr: "$a"}, {b: 1}]}', true), ('{a: 1}', '{a: 1, $jsonSchema: {required: ["a"]}}', true), ('{b: 1}', '{$jsonSchema: {required: ["a"]}}', false)
 ) AS t (d, f, want);
 
--- regular expressions: PCRE's meaning on PostgreSQL's engine
+-- regular expressions (more in regex.sql)
 SELECT is(bson_build('a', s) @@ bson_build('a', bson_build('$regex', re, '$options', o)), want, format('%s %s %s %s', to_json(s), CASE WHEN want THEN '~' ELSE '!~' END, to_json(re), o)) FROM (VALUES
 ('\bword\b', 'a word here', '', true), ('\Bord', 'word', '', true), ('\Bword', 'word', '', false), ('^b', E'a\nb', '', false), ('^b', E'a\nb', 'm', true), ('a$', E'a\nb', 'm', true), ('a.b', E'a\nb', '', false), ('a.b', E'a\nb', 's', true), ('a[^x]b', E'a\nb', '', true),
 ('b$', E'ab\n', '', true), ('b$', E'ab\n\n', '', false), ('b\z', E'ab\n', '', false), ('b\Z', E'ab\n', '', true), ('a b', 'ab', 'x', true), (E'a#c\nb', 'ab', 'x', true), ('a\ b', 'a b', 'x', true), ('ab', 'AB', 'i', true), ('É', 'é', 'i', true), ('a.b', E'A\nB', 'isu', true),
@@ -97,7 +97,7 @@ SELECT is(complaint(f), want, f) FROM (VALUES
 ('{a: {$gt: /x/}}', '22023 At path "a.$gt".'), ('{a: {$ne: /x/}}', '22023 At path "a.$ne".'), ('{a: {$not: 5}}', '22023 At path "a.$not".'), ('{a: {$not: {}}}', '22023 At path "a.$not".'), ('{a: {$type: "foo"}}', '22023 At path "a.$type".'), ('{a: {$type: 0}}', '22023 At path "a.$type".'), ('{a: {$type: 255}}', '22023 At path "a.$type".'), ('{a: {$type: []}}', '22023 At path "a.$type".'), ('{a: {$type: ["int", true]}}', '22023 At path "a.$type.1".'), ('{a: {$type: 1.5}}', '22023 At path "a.$type".'),
 ('{a: {$mod: 4}}', '22023 At path "a.$mod".'), ('{a: {$mod: [4]}}', '22023 At path "a.$mod".'), ('{a: {$mod: [4, 1, 2]}}', '22023 At path "a.$mod".'), ('{a: {$mod: [0, 1]}}', '22023 At path "a.$mod".'), ('{a: {$mod: [0.5, 1]}}', '22023 At path "a.$mod".'), ('{a: {$mod: ["4", 1]}}', '22023 At path "a.$mod".'), ('{a: {$mod: [4, "1"]}}', '22023 At path "a.$mod".'), ('{a: {$mod: [NaN, 1]}}', '22023 At path "a.$mod".'),
 ('{a: {$regex: 5}}', '22023 At path "a.$regex".'), ('{a: {$regex: "("}}', '2201B At path "a.$regex".'), ('{a: /(/}', '2201B At path "a".'), ('{a: {$in: [/(/]}}', '2201B At path "a.$in.0".'), ('{a: {$regex: "a", $options: "q"}}', '22023 At path "a.$regex".'), ('{a: {$regex: "a", $options: 1}}', '22023 At path "a.$regex".'), ('{a: {$regex: /a/i, $options: "m"}}', '22023 At path "a.$regex".'), ('{a: {$options: "i"}}', '22023 At path "a.$options".'),
-('{a: {$regex: "a++"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "\\p{L}"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "(?>a)"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "***=x"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "[a"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "a\\"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "x(?i)y"}}', '2201B At path "a.$regex".'),
+('{a: {$regex: "a+++"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "\\p{Q}"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "(?>a"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "***=x"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "[a"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "a\\"}}', '2201B At path "a.$regex".'), ('{a: {$regex: "x(?q)y"}}', '2201B At path "a.$regex".'),
 ('{a: {$all: 1}}', '22023 At path "a.$all".'), ('{a: {$all: [{$gt: 1}]}}', '22023 At path "a.$all.0".'), ('{a: {$all: [1, {$elemMatch: {}}]}}', '22023 At path "a.$all.1".'), ('{a: {$all: [{$elemMatch: {}, x: 1}]}}', '22023 At path "a.$all.0".'), ('{a: {$elemMatch: 5}}', '22023 At path "a.$elemMatch".'), ('{a: {$elemMatch: {$gt: 1, b: 2}}}', '0A000 At path "a.$elemMatch.b".'),
 ('{a: {$size: -1}}', '22023 At path "a.$size".'), ('{a: {$size: 1.5}}', '22023 At path "a.$size".'), ('{a: {$size: "1"}}', '22023 At path "a.$size".'), ('{a: {$bitsAllSet: -1}}', '22023 At path "a.$bitsAllSet".'), ('{a: {$bitsAnySet: 1.5}}', '22023 At path "a.$bitsAnySet".'), ('{a: {$bitsAllClear: "x"}}', '22023 At path "a.$bitsAllClear".'), ('{a: {$bitsAnyClear: [1, -1]}}', '22023 At path "a.$bitsAnyClear.1".'), ('{a: {$bitsAllSet: [2147483648]}}', '22023 At path "a.$bitsAllSet.0".'), ('{a: {$bitsAllSet: [0.5]}}', '22023 At path "a.$bitsAllSet.0".'),
 ('{$jsonSchema: 1}', '22023 At path "$jsonSchema".'), ('{$jsonSchema: {required: []}}', '22023 At path "$jsonSchema.required".'), ('{a: {$elemMatch: {$expr: true}}}', '22023 At path "a.$elemMatch.$expr".')
@@ -254,11 +254,10 @@ SELECT cmp_ok((SELECT count(*) FROM trials WHERE NOT expected), '>', 400::bigint
 SELECT throws_ok(format('SELECT bson_build(%L, %L) @@ bson_build(%L, bson_build(%L, %L::bson_value))', 'a', 'b', 'a', '$regex', r), '2201B', m, left(r, 20)) FROM (VALUES
   ('"' || repeat('a', 40000) || '"', 'regular expression of 40000 bytes is longer than 32764 bytes'),
   ('"a\u0000b"', 'regular expression contains a null character'),
-  ('"a(*FAIL)"', 'regular expression has "(*" at character 2, which is not supported'),
-  ('"(?#abc"', 'regular expression has "(?#" at character 1, which is not supported'),
-  ('"\\x{12"', 'regular expression has "\x{" at character 1, which is not supported'),
-  ('"\\x{110000}"', 'regular expression has "\x{110000}" at character 1, which is not supported'),
-  ('"[\\q]"', 'regular expression has "\q" at character 2, which is not supported')
+  ('"(?#abc"', NULL),
+  ('"\\x{12"', NULL),
+  ('"\\x{110000}"', NULL),
+  ('"[\\q]"', NULL)
 ) AS refused (r, m);
 
 SELECT * FROM finish();

@@ -7,8 +7,8 @@ CREATE FUNCTION nested(depth int) RETURNS text LANGUAGE sql RETURN repeat('{"a":
 SELECT lives_ok($$SELECT nested(100)::bson$$, 'a document 100 levels deep');
 SELECT throws_ok($$SELECT nested(101)::bson$$, '54000', NULL, '101 levels');
 SELECT throws_ok($$SELECT bson_match('{}', nested(181)::bson)$$, '54000', NULL, 'a filter of 181 levels');
-SELECT is(bson_match(bson_build('s', repeat('a', 5000)), '{s: {$regex: "^(a+)+$"}}'), true, 'a regular expression that tries again and again elsewhere');
-SELECT throws_ok($$SELECT bson_match('{s: "a"}', '{s: {$regex: "((a{1,100}){1,100}){1,100}"}}')$$, '2201B', NULL, 'one that is too complex');
+SELECT throws_ok($$SELECT bson_match(bson_build('s', repeat('a', 5000) || '!'), '{s: {$regex: "^(a+)+$"}}')$$, '54000', NULL, 'a regular expression that tries again and again');
+SELECT throws_ok($$SELECT bson_match('{s: "a"}', '{s: {$regex: "((a{1,100}){1,100}){1,100}"}}')$$, '2201B', NULL, 'one that is too large');
 SELECT throws_ok($$SELECT bson_update('{a: []}', '{$set: {"a.2000000000": 1}}'::text)$$, '54000', NULL, '$set of an element far behind');
 SELECT throws_ok($$SELECT bson_eval('{}', '{$range: [0, 2000000000]}')$$, '54000', NULL, '$range of 2,000,000,000');
 SELECT throws_ok($$SELECT bson_eval('{}', '{$range: [0, 10000001]}')$$, '54000', NULL, '$range of more than 10,000,000');

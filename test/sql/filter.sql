@@ -69,7 +69,7 @@ INSERT INTO books VALUES ('{_id: 5, stock: -1}');
 SELECT '{}'::bson @@ '{price: {$around: 5}}';
 SELECT '{}'::bson @@ '{$or: [{a: 1}, {b: {$elemMatch: {c: {$in: 5}}}}]}';
 SELECT '{}'::bson @@ '{title: /(/}';
-SELECT '{}'::bson @@ '{title: {$regex: "a(?>b)"}}';
+SELECT '{}'::bson @@ '{title: {$regex: "a(?>b"}}';
 SELECT '{}'::bson @@ '{$expr: {$lt: ["$until", "$$NOW"]}}';
 DEALLOCATE by_tag;
 DROP TABLE books;

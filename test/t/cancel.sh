@@ -61,6 +61,7 @@ a filter; SELECT doc @@ '{a: {$elemMatch: {k: 5, n: -1}}}' FROM one, generate_se
 a filter with many values; SELECT bson_match(doc, bson_build('a', bson_build('$all', one('others') -> 'a'))) FROM one WHERE what = 'numbers'
 a regular expression; SELECT bson_match(doc, '{s: {$regex: "(.*)(.*)(.*)(.*)(.*)[^a-j]x"}}') FROM one WHERE what = 'string'
 a regular expression with references back; SELECT bson_match(bson_build('s', repeat('ab', 3000) || 'x'), '{s: {$regex: "^(.*)(.*)(.*)(.*)x\\\\1\\\\2\\\\3c$"}}') FROM generate_series(1, 1000)
+a regular expression over blanks; SELECT bson_match(bson_build('s', repeat(' ', 10000000) || 'x'), '{s: {$regex: "\\\\s+$"}}') FROM generate_series(1, 1000)
 regular expressions over elements; SELECT bson_match(doc, '{a: {$regex: "^(a*)*b"}}') FROM one, generate_series(1, 100) WHERE what = 'strings'
 an update; SELECT bson_size(bson_update(doc, '{$set: {"a.$[].n": 1}}'::text)) FROM one, generate_series(1, 50) WHERE what = 'documents'
 an update of chosen elements; SELECT bson_size(bson_update(doc, '{$inc: {"a.$[e].n": 1}}'::text, array_filters => '[{"e.k": {$gt: 5}}]')) FROM one, generate_series(1, 50) WHERE what = 'documents'

@@ -772,9 +772,7 @@ extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b)
 			if (!x->is_list)
 				return;
 		}
-		from = spans[0].start + spans[0].len;
-		if (spans[0].len == 0)
-			from += from < len ? pg_mblen(s + from) : 1;
+		from = dp_regex_next(s, len, from, &spans[0]);
 	}
 }
 
