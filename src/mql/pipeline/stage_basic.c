@@ -13,6 +13,7 @@
 #include "mql/sort_key.h"
 #include "mql/update_tree.h"
 
+static bool is_untouched(DpQuery *q);
 static void start_with(DpQuery *q, const DpValue *filter, const DpValue *sort);
 static bool is_variable(const DpValue *v, bool let);
 
@@ -30,7 +31,7 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							 location);
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		return;
-	if (immutable && q->from.len == 0 && OidIsValid(q->relid))
+	if (immutable && is_untouched(q))
 	{
 		start_with(q, spec, NULL);
 		return;
@@ -122,8 +123,7 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		dp_bad_spec(location, "$sort must have a field");
 	(void) dp_sort_spec_compile(spec);
-	if (q->from.len == 0 && OidIsValid(q->relid) && q->changes == NIL && !q->limited &&
-		q->skip == 0)
+	if (is_untouched(q))
 	{
 		start_with(q, NULL, spec);
 		return;
@@ -131,6 +131,14 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	dp_query_before_order(q);
 	q->order =
 		psprintf("%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc, dp_sql_document(spec));
+}
+
+/* Whether no stage has come yet that concerns the documents of the relation. */
+static bool
+is_untouched(DpQuery *q)
+{
+	return q->from.len == 0 && OidIsValid(q->relid) && q->changes == NIL && !q->limited &&
+		   q->skip == 0;
 }
 
 /* Reads the relation with its indexes. */

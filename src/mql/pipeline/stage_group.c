@@ -12,6 +12,7 @@
 
 static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
 static bool totals_vary(const DpValue *totals);
+static bool only_counts(const DpValue *totals);
 
 void
 dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
@@ -70,12 +71,53 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 void
 dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *order)
 {
-	char *doc = psprintf("%s.bson_build('_id'::pg_catalog.text, %s)", q->pipeline->own, id);
+	StringInfoData doc;
+	DpIter iter;
+	DpElement e;
 
-	if (totals->len > DP_DOCUMENT_MIN_SIZE)
-		doc = psprintf("%s OPERATOR(%s.||) %s", doc, q->pipeline->own,
-					   accumulate(q, totals, order, totals_vary(totals) ? id : NULL));
-	dp_query_set_doc(q, doc);
+	initStringInfo(&doc);
+	appendStringInfo(&doc, "%s.bson_build('_id'::pg_catalog.text, %s", q->pipeline->own, id);
+	if (only_counts(totals))
+	{
+		dp_iter_init_value(&iter, totals);
+		while (dp_iter_next(&iter, &e))
+			appendStringInfo(&doc, ", %s::pg_catalog.text, docpatterns._int(pg_catalog.count(*))",
+							 quote_literal_cstr(e.name));
+		appendStringInfoChar(&doc, ')');
+	}
+	else
+		appendStringInfo(&doc, ") OPERATOR(%s.||) %s", q->pipeline->own,
+						 accumulate(q, totals, order, totals_vary(totals) ? id : NULL));
+	dp_query_set_doc(q, doc.data);
+}
+
+/* Whether all totals are the number of documents. */
+static bool
+only_counts(const DpValue *totals)
+{
+	DpIter fields;
+	DpElement field;
+
+	dp_iter_init_value(&fields, totals);
+	while (dp_iter_next(&fields, &field))
+	{
+		DpIter iter;
+		DpElement e;
+		DpElement other;
+
+		if (field.value.type != DP_TYPE_DOCUMENT || field.name[0] == '$' ||
+			strchr(field.name, '.') != NULL)
+			return false;
+		dp_iter_init_value(&iter, &field.value);
+		if (!dp_iter_next(&iter, &e) || dp_iter_next(&iter, &other))
+			return false;
+		if (!(strcmp(e.name, "$sum") == 0 && e.value.type == DP_TYPE_INT32 &&
+			  dp_get_int32(e.value.data) == 1) &&
+			!(strcmp(e.name, "$count") == 0 && e.value.type == DP_TYPE_DOCUMENT &&
+			  e.value.len == DP_DOCUMENT_MIN_SIZE))
+			return false;
+	}
+	return true;
 }
 
 void

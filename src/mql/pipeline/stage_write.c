@@ -39,7 +39,7 @@ typedef struct Merge
 	Matched matched;
 	DpValue stages; /* of MATCHED_PIPELINE */
 	Missing missing;
-	const char *let;
+	const char *let; /* SQL: the variables of the stages */
 } Merge;
 
 static Oid
@@ -68,7 +68,7 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	const char *name;
 	StringInfoData after;
 
-	merge.let = q->let;
+	merge.let = psprintf("'{}'::%s.bson", own);
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
 		into.type = DP_TYPE_EOD;
@@ -243,8 +243,7 @@ static char *
 let_document(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	dp_stage_document(spec, location);
-	return psprintf("(%s.bson_eval(s.doc, %s)::%s.bson)", q->pipeline->own, dp_sql_value(spec),
-					q->pipeline->own);
+	return dp_sql_document(spec);
 }
 
 /* The new version of an existing document t, given the new document. */
@@ -261,10 +260,10 @@ changed(DpQuery *q, Merge *merge, const char *new)
 		return psprintf("%s", new);
 	if (merge->matched == MATCHED_MERGE)
 		return psprintf("%s OPERATOR(%s.||) %s", old, own, new);
-	return psprintf("docpatterns._update(%s, %s, %s.bson_build('new'::pg_catalog.text, %s)%s%s%s)",
-					old, dp_sql_value(&merge->stages), own, new,
-					merge->let == NULL ? "" : psprintf(" OPERATOR(%s.||) ", own),
-					merge->let == NULL ? "" : merge->let, "");
+	return psprintf("docpatterns._update(%s, %s, docpatterns._let(%s, %s, %s%s.bson_build("
+					"'new'::pg_catalog.text, %s)))",
+					old, dp_sql_value(&merge->stages), new, merge->let,
+					q->let == NULL ? "" : psprintf("%s OPERATOR(%s.||) ", q->let, own), own, new);
 }
 
 /* That a row s is the same document as t. */

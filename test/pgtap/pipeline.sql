@@ -1,0 +1,191 @@
+-- Pipelines: what stages return, how they become one query, and what they write.
+BEGIN;
+SELECT plan(107);
+SET client_min_messages = warning;
+
+SELECT collection_create('orders');
+INSERT INTO orders (doc) VALUES
+  ('{_id: 1, customer: "ada", at: 10, status: "paid", items: [{sku: "pen", n: 3}, {sku: "ink", n: 1}]}'),
+  ('{_id: 2, customer: "bob", at: 30, status: "new", items: [{sku: "pen", n: 10}]}'),
+  ('{_id: 3, customer: "ada", at: 20, status: "paid", items: []}'),
+  ('{_id: 4, customer: null, at: 40, status: "void"}'),
+  ('{_id: 5, at: 50, status: "void", items: "none"}');
+
+-- The result of a pipeline, a document a line
+CREATE FUNCTION run(rel regclass, pipeline bson_value, let bson DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
+  SELECT string_agg(bson_to_json(d), E'\n' ORDER BY n) FROM collection_aggregate(rel, pipeline, let) WITH ORDINALITY AS r (d, n) $$;
+CREATE FUNCTION run(pipeline bson_value) RETURNS text LANGUAGE sql AS $$ SELECT run('orders', pipeline) $$;
+-- Its query
+CREATE FUNCTION sql(pipeline bson_value) RETURNS text LANGUAGE sql AS $$ SELECT collection_aggregate_sql('orders', pipeline) $$;
+
+-- ---------------------------------------------------------------- stages
+SELECT is(run('[]'), (SELECT string_agg(bson_to_json(doc), E'\n' ORDER BY _id) FROM orders), 'an empty pipeline returns all');
+SELECT is(run('[{$match: {status: "paid"}}, {$project: {at: 1}}]'), E'{"_id": 1, "at": 10}\n{"_id": 3, "at": 20}', '$match and $project');
+SELECT is(run('[{$match: {}}, {$sort: {at: -1}}, {$limit: 2}, {$project: {_id: 1}}]'), E'{"_id": 5}\n{"_id": 4}', '$sort and $limit');
+SELECT is(run('[{$sort: {_id: 1}}, {$skip: 1}, {$limit: 3}, {$skip: 1}, {$project: {_id: 1}}]'), E'{"_id": 3}\n{"_id": 4}', '$skip and $limit add up');
+SELECT is(run('[{$sort: {_id: 1}}, {$limit: 3}, {$limit: 1}, {$project: {_id: 1}}]'), '{"_id": 1}', 'the least $limit counts');
+SELECT is(run('[{$limit: 2}, {$skip: 5}]'), NULL, 'a $skip beyond the $limit leaves nothing');
+SELECT is(run('[{$sort: {_id: 1}}, {$limit: 3}, {$match: {status: "paid"}}, {$project: {_id: 1}}]'), E'{"_id": 1}\n{"_id": 3}', '$match after $limit');
+SELECT is(run('[{$sort: {_id: 1}}, {$limit: 2}, {$sort: {_id: -1}}, {$project: {_id: 1}}]'), E'{"_id": 2}\n{"_id": 1}', '$sort after $limit');
+SELECT is(run('[{$match: {_id: 2}}, {$set: {total: {$sum: "$items.n"}}}, {$unset: ["items", "at"]}]'), '{"_id": 2, "customer": "bob", "status": "new", "total": 10}', '$set and $unset');
+SELECT is(run('[{$match: {_id: 2}}, {$addFields: {_id: "two", a: "$_id"}}, {$project: {a: 1}}]'), '{"_id": "two", "a": 2}', 'a stage may change _id');
+SELECT is(run('[{$match: {_id: 2}}, {$unset: "_id"}, {$project: {status: 1}}]'), '{"status": "new"}', 'or remove it');
+SELECT is(run('[{$match: {_id: 1}}, {$replaceRoot: {newRoot: {$first: "$items"}}}]'), '{"sku": "pen", "n": 3}', '$replaceRoot');
+SELECT is(run('[{$match: {_id: 1}}, {$replaceWith: {k: "$customer"}}]'), '{"k": "ada"}', '$replaceWith');
+SELECT is(run('[{$unwind: "$items"}, {$sort: {_id: 1, "items.n": 1}}, {$project: {n: "$items.n"}}]'),
+  E'{"_id": 1, "n": 1}\n{"_id": 1, "n": 3}\n{"_id": 2, "n": 10}\n{"_id": 5}', '$unwind: a value that is no array is an element');
+SELECT is(run('[{$unwind: {path: "$items", includeArrayIndex: "i", preserveNullAndEmptyArrays: true}}, {$sort: {_id: 1, i: 1}}, {$project: {i: 1}}]'),
+  E'{"_id": 1, "i": {"$numberLong": "0"}}\n{"_id": 1, "i": {"$numberLong": "1"}}\n{"_id": 2, "i": {"$numberLong": "0"}}\n{"_id": 3, "i": null}\n{"_id": 4, "i": null}\n{"_id": 5, "i": null}',
+  'with positions and documents without elements');
+SELECT is(run('[{$sort: {_id: -1}}, {$limit: 4}, {$unwind: "$items"}, {$project: {n: "$items.n"}}]'), E'{"_id": 5}\n{"_id": 2, "n": 10}', '$unwind keeps the order');
+SELECT is(run('[{$count: "n"}]'), '{"n": 5}', '$count');
+SELECT is(run('[{$match: {_id: 77}}, {$count: "n"}]'), NULL, '$count of nothing is nothing');
+SELECT is(run('[{$sample: {size: 100}}, {$count: "n"}]'), '{"n": 5}', '$sample of more than there are');
+SELECT is(run('[{$sample: {size: 2}}, {$count: "n"}]'), '{"n": 2}', '$sample');
+
+SELECT is(run('[{$group: {_id: "$status", n: {$sum: 1}}}, {$sort: {_id: 1}}]'), E'{"_id": "new", "n": 1}\n{"_id": "paid", "n": 2}\n{"_id": "void", "n": 2}', '$group');
+SELECT is(run('[{$group: {_id: "$customer", n: {$sum: 1}}}, {$sort: {_id: 1}}]'), E'{"_id": null, "n": 2}\n{"_id": "ada", "n": 2}\n{"_id": "bob", "n": 1}', 'missing and null are one group');
+SELECT is(run('[{$group: {_id: null, at: {$max: "$at"}}}]'), '{"_id": null, "at": 50}', 'one group of all');
+SELECT is(run('[{$match: {_id: 77}}, {$group: {_id: null, at: {$max: "$at"}}}]'), NULL, 'no group of nothing');
+SELECT is(run('[{$group: {_id: {c: "$customer", s: "$status"}}}, {$sort: {_id: 1}}]'),
+  E'{"_id": {"c": null, "s": "void"}}\n{"_id": {"c": "ada", "s": "paid"}}\n{"_id": {"c": "bob", "s": "new"}}\n{"_id": {"s": "void"}}', 'a key of several fields: a missing one is not null');
+SELECT is(run('[{$sort: {at: -1}}, {$group: {_id: "$status", ids: {$push: "$_id"}, f: {$first: "$at"}, l: {$last: "$at"}}}, {$sort: {_id: 1}}]'),
+  E'{"_id": "new", "ids": [2], "f": 30, "l": 30}\n{"_id": "paid", "ids": [3, 1], "f": 20, "l": 10}\n{"_id": "void", "ids": [5, 4], "f": 50, "l": 40}', 'accumulators follow the order');
+SELECT is(run('[{$sort: {at: -1}}, {$limit: 4}, {$project: {status: 1}}, {$group: {_id: null, ids: {$push: "$_id"}}}]'),
+  '{"_id": null, "ids": [5, 4, 2, 3]}', 'also of a subquery whose field is gone');
+SELECT is(run('[{$sortByCount: "$status"}, {$limit: 1}, {$project: {count: 1, _id: 0}}]'), '{"count": 2}', '$sortByCount');
+SELECT is(run('[{$group: {_id: "$status", n: {$sum: 1}}}, {$group: {_id: "$n", m: {$sum: 1}}}, {$sort: {_id: 1}}]'), E'{"_id": 1, "m": 1}\n{"_id": 2, "m": 2}', 'groups of groups');
+
+-- ---------------------------------------------------------------- variables
+SELECT is(run('orders', '[{$match: {$expr: {$eq: ["$customer", "$$who"]}}}, {$project: {w: "$$who"}}, {$sort: {_id: 1}}]', '{who: "ada"}'), E'{"_id": 1, "w": "ada"}\n{"_id": 3, "w": "ada"}', 'let');
+SELECT throws_ok($t$SELECT run('[{$project: {w: "$$who"}}]')$t$, '22023', NULL, 'an undefined variable');
+SELECT is(run('[{$match: {$expr: {$gt: ["$$NOW", "$at"]}}}, {$count: "n"}]'), '{"n": 5}', '$$NOW in a filter');
+
+-- ---------------------------------------------------------------- the query
+SELECT is(sql('[{$match: {status: "paid"}}, {$sort: {at: -1}}, {$project: {at: 1}}, {$limit: 5}]'),
+$$ SELECT bson_project(doc, '{"at": 1}'::bson) AS doc
+   FROM orders t
+  WHERE doc @@ '{"status": "paid"}'::bson
+  ORDER BY (bson_sort_key(doc, '{"at": -1}'::bson))
+ LIMIT 5$$, 'one SELECT for stages in the order of its clauses');
+SELECT is(sql('[{$set: {x: {$add: ["$at", 1]}, y: 1}}, {$match: {status: "paid"}}, {$sort: {at: 1}}, {$group: {_id: "$status", x: {$sum: "$x"}}}, {$match: {_id: "paid"}}, {$count: "n"}]') ~ '"y"', false, 'what no stage uses is not computed');
+SELECT is(sql('[{$set: {x: 1}}, {$match: {status: "paid", x: 1}}]'),
+$$ SELECT doc
+   FROM ( SELECT bson_update(t.doc, '[{"$set": {"x": 1}}]'::bson_value) AS doc
+           FROM orders t
+          WHERE t.doc @@ '{"status": "paid"}'::bson
+         OFFSET 0) q1
+  WHERE doc @@ '{"x": 1}'::bson$$, 'a condition moves above a change of other fields');
+SELECT matches(sql('[{$unwind: "$items"}, {$match: {status: "paid", "items.n": 3}}]'), 't.doc @@ ''{"status": "paid"}''::bson AND u1.doc @@ ''{"items.n": 3}''', 'and above $unwind');
+SELECT matches(sql('[{$group: {_id: "$status"}}, {$match: {_id: {$gt: "p"}}}]'), 'WHERE doc @@ ''{"status": {"[$]gt": "p"}}''', 'a condition on the key of a group');
+SELECT is(run('[{$group: {_id: "$customer"}}, {$match: {_id: null}}]'), '{"_id": null}', 'but not one that null satisfies');
+SELECT is(run('[{$project: {customer: 1}}, {$match: {status: "paid"}}]'), NULL, 'a field that is not shown does not match');
+SELECT is(run('[{$project: {status: 0}}, {$match: {status: {$exists: false}}}, {$count: "n"}]'), '{"n": 5}', 'nor one that was removed');
+SELECT is(run('[{$set: {status: "x"}}, {$match: {status: "x"}}, {$count: "n"}]'), '{"n": 5}', 'a changed field is compared after the change');
+SELECT is(run('[{$limit: 1}, {$match: {_id: 5}}]'), NULL, 'conditions stay behind $limit');
+
+SELECT collection_create('many');
+INSERT INTO many (doc) SELECT bson_build('_id', i, 'b', i % 500, 'at', i) FROM generate_series(1, 5000) AS i;
+SELECT collection_create_index('many', '{b: 1}');
+ANALYZE many;
+CREATE FUNCTION plan_of(rel regclass, query bson_value) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(l, E'\n') FROM collection_explain(rel, query) AS l $$;
+SELECT matches(plan_of('many', '{_id: 5}'), 'Index Scan using many_pkey', 'collection_explain of a filter');
+SELECT matches(plan_of('many', '[{$set: {x: 1}}, {$project: {b: 1, x: 1}}, {$match: {b: 7}}]'), 'many_b_idx', 'an index serves a condition that has moved');
+SELECT matches(plan_of('many', '[{$sort: {_id: -1}}, {$set: {x: 1}}, {$limit: 3}]'), 'Limit.*Index Scan Backward using many_pkey', 'the order of the key');
+SELECT matches(plan_of('many', '[{$project: {b: 1}}, {$sort: {_id: 1}}, {$limit: 3}]'), 'Limit.*Index Scan using many_pkey', 'also below $project');
+SELECT is((SELECT d ->> '_id' FROM (SELECT collection_aggregate('many', '[{$sort: {_id: 1}}]') AS d LIMIT 1) AS s), '1', 'rows can be taken one by one');
+
+-- ---------------------------------------------------------------- views and other relations
+SELECT is(collection_view_create('paid', 'orders', '[{$match: {status: "paid"}}, {$set: {x: 1}}]')::text, 'paid', 'a view of a pipeline');
+SELECT is(run('paid', '[{$sort: {_id: 1}}, {$project: {x: 1}}]'), E'{"_id": 1, "x": 1}\n{"_id": 3, "x": 1}', 'is a source of pipelines');
+SELECT is((SELECT reloptions FROM pg_class WHERE relname = 'paid'), '{security_invoker=true}', 'and reads with the rights of its reader');
+SELECT throws_ok($t$SELECT collection_view_create('paid', 'orders', '[]')$t$, '42P07', NULL, 'it must not exist');
+SELECT throws_ok($t$SELECT collection_view_create('w', 'orders', '[{$merge: "orders"}]')$t$, '42601', NULL, 'a view cannot write');
+CREATE TABLE parts (k int, body bson) PARTITION BY LIST (k);
+CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts2 PARTITION OF parts FOR VALUES IN (2);
+INSERT INTO parts VALUES (1, '{a: 1}'), (2, '{a: 2}'), (2, NULL);
+SELECT is(run('parts', '[{$group: {_id: null, a: {$sum: "$a"}, n: {$sum: 1}}}]'), '{"_id": null, "a": 3, "n": 2}', 'a partitioned table; a NULL is no document');
+
+-- ---------------------------------------------------------------- writing
+SELECT collection_create('target');
+SELECT is(run('[{$match: {status: "paid"}}, {$project: {at: 1}}, {$merge: "target"}]'), NULL, '$merge returns nothing');
+SELECT is((SELECT string_agg(bson_to_json(doc), ' ' ORDER BY _id) FROM target), '{"_id": 1, "at": 10} {"_id": 3, "at": 20}', 'and inserts');
+SELECT run('[{$match: {_id: {$lte: 2}}}, {$project: {status: 1}}, {$merge: {into: "target"}}]');
+SELECT is((SELECT string_agg(bson_to_json(doc), ' ' ORDER BY _id) FROM target), '{"_id": 1, "at": 10, "status": "paid"} {"_id": 2, "status": "new"} {"_id": 3, "at": 20}', 'or merges');
+SELECT run('[{$match: {_id: 1}}, {$project: {z: {$literal: 1}}}, {$merge: {into: "target", whenMatched: "replace"}}]');
+SELECT is((SELECT bson_to_json(doc) FROM target WHERE _id = 1), '{"_id": 1, "z": 1}', 'or replaces');
+SELECT run('[{$match: {_id: {$in: [1, 4]}}}, {$project: {k: {$literal: 1}}}, {$merge: {into: "target", whenMatched: "keepExisting"}}]');
+SELECT is((SELECT string_agg(bson_to_json(doc), ' ' ORDER BY _id) FROM target WHERE _id IN (1, 4)), '{"_id": 1, "z": 1} {"_id": 4, "k": 1}', 'or keeps');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "fail"}}]')$t$, '23505', NULL, 'or fails');
+SELECT run('[{$match: {_id: {$in: [1, 5]}}}, {$project: {d: {$literal: 1}}}, {$merge: {into: "target", whenNotMatched: "discard"}}]');
+SELECT is((SELECT string_agg(bson_to_json(doc), ' ' ORDER BY _id) FROM target WHERE _id IN (1, 5)), '{"_id": 1, "z": 1, "d": 1}', 'what is not there can be discarded');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenNotMatched: "fail"}}]')$t$, 'P0002', NULL, 'or an error');
+SELECT run('[{$match: {_id: 1}}, {$merge: {into: "target", let: {a: "$at"}, whenMatched: [{$set: {sum: {$add: ["$z", "$$new.at", "$$a"]}}}]}}]');
+SELECT is((SELECT bson_to_json(doc) FROM target WHERE _id = 1), '{"_id": 1, "z": 1, "d": 1, "sum": 21}', 'stages change what is there');
+SELECT collection_create('coded');
+SELECT collection_create_index('coded', '{code: 1}', is_unique => true);
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "coded", on: "kode"}}]')$t$, '42P10', NULL, 'other fields need a unique index');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "coded", on: "code"}}]')$t$, '23502', NULL, 'and a value');
+SELECT run('[{$match: {_id: 1}}, {$project: {_id: 0, code: {$literal: "c"}, v: {$literal: 1}}}, {$merge: {into: "coded", on: "code"}}]');
+SELECT run('[{$match: {_id: 1}}, {$project: {_id: 0, code: {$literal: "c"}, w: {$literal: 2}}}, {$merge: {into: "coded", on: "code"}}]');
+SELECT is((SELECT string_agg(bson_to_json(doc - '_id'), ' ') FROM coded), '{"code": "c", "v": 1, "w": 2}', 'by which they find documents');
+SELECT run('[{$match: {_id: 3}}, {$set: {at: 21}}, {$merge: "orders"}]');
+SELECT is((SELECT doc ->> 'at' FROM orders WHERE _id = 3), '21', '$merge into the source');
+
+SELECT run('[{$group: {_id: "$status"}}, {$out: "statuses"}]');
+SELECT is((SELECT string_agg(doc ->> '_id', ' ' ORDER BY _id) FROM statuses), 'new paid void', '$out creates a collection');
+SELECT run('[{$match: {_id: 1}}, {$out: "statuses"}]');
+SELECT is((SELECT string_agg(doc ->> '_id', ' ' ORDER BY _id) FROM statuses), '1', 'or replaces its documents');
+SELECT throws_ok($t$SELECT run('[{$out: "orders"}]')$t$, '0A000', 'pipeline reads "orders", whose documents $out replaces', 'but not those that it reads');
+SELECT throws_ok($t$SELECT run('paid', '[{$out: "orders"}]')$t$, '0A000', NULL, 'nor through a view');
+SELECT throws_ok($t$SELECT run('parts', '[{$out: "parts1"}]')$t$, '0A000', NULL, 'nor of a partition');
+SELECT throws_ok($t$SELECT run('[{$out: "paid"}]')$t$, '42809', NULL, 'a view is no target');
+SELECT throws_ok($t$SELECT run('[{$out: "x"}, {$match: {}}]')$t$, '22023', NULL, 'nothing follows $out');
+SELECT throws_ok($t$SELECT run('[{$facet: {a: [{$out: "x"}]}}]')$t$, '22023', NULL, 'nor is it inside a stage');
+
+-- ---------------------------------------------------------------- statistics
+ANALYZE orders;
+SELECT is(run('[{$collStats: {count: {}}}, {$project: {ns: 1, count: 1}}]'), '{"ns": "public.orders", "count": 5}', '$collStats');
+SELECT is(run('[{$collStats: {storageStats: {scale: 1024}}}, {$project: {n: "$storageStats.nindexes", s: "$storageStats.scaleFactor", t: {$eq: ["$storageStats.totalSize", {$add: ["$storageStats.storageSize", "$storageStats.totalIndexSize"]}]}}}]'), '{"n": 1, "s": 1024, "t": true}', 'sizes');
+SELECT is(run('[{$indexStats: {}}, {$project: {name: 1, key: 1}}]'), '{"name": "orders_pkey", "key": {"_id": 1}}', '$indexStats');
+
+-- ---------------------------------------------------------------- errors
+SELECT throws_ok($t$SELECT run('{}')$t$, '22023', NULL, 'a pipeline is an array');
+SELECT throws_ok($t$SELECT run('[1]')$t$, '22023', NULL, 'of documents');
+SELECT throws_ok($t$SELECT run('[{}]')$t$, '22023', NULL, 'with a field');
+SELECT throws_ok($t$SELECT run('[{$match: {}, $limit: 1}]')$t$, '22023', 'a stage has one field, its name, but there is "$limit" too', 'and only one');
+SELECT throws_ok($t$SELECT run('[{$mach: {}}]')$t$, '0A000', 'unknown stage "$mach"', 'an unknown stage');
+SELECT throws_ok($t$SELECT run('[{$search: {}}]')$t$, '0A000', 'stage $search is not supported', 'a stage of another product');
+SELECT throws_ok($t$SELECT run('[{$match: {a: {$foo: 1}}}]')$t$, '0A000', NULL, 'an unknown operator');
+SELECT throws_ok($t$SELECT run('[{$set: {a: {$foo: 1}}}, {$count: "n"}]')$t$, '0A000', NULL, 'also where it is not computed');
+SELECT throws_ok($t$SELECT run('[{$limit: 0}]')$t$, '22023', NULL, '$limit is positive');
+SELECT throws_ok($t$SELECT run('[{$limit: "1"}]')$t$, '22023', NULL, 'and a number');
+SELECT throws_ok($t$SELECT run('[{$skip: -1}]')$t$, '22023', NULL, '$skip is not negative');
+SELECT throws_ok($t$SELECT run('[{$group: {n: {$sum: 1}}}]')$t$, '22023', NULL, '$group needs an _id');
+SELECT throws_ok($t$SELECT run('[{$group: {_id: 1, n: {$foo: 1}}}]')$t$, '0A000', NULL, 'and knows its accumulators');
+SELECT throws_ok($t$SELECT run('[{$unwind: "items"}]')$t$, '22023', NULL, '$unwind needs a path');
+SELECT throws_ok($t$SELECT run('[{$unwind: {path: "$a", foo: 1}}]')$t$, '22023', NULL, 'and knows its options');
+SELECT throws_ok($t$SELECT run('[{$count: "a.b"}]')$t$, '22023', NULL, '$count needs a name');
+SELECT throws_ok($t$SELECT run('[{$sort: {}}]')$t$, '22023', NULL, '$sort needs a field');
+SELECT throws_ok($t$SELECT run('[{$sample: {}}]')$t$, '22023', NULL, '$sample needs a size');
+SELECT throws_ok($t$SELECT run('[{$limit: 1}, {$collStats: {}}]')$t$, '22023', NULL, '$collStats comes first');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "foo"}}]')$t$, '22023', NULL, '$merge knows its modes');
+SELECT throws_ok($t$SELECT run(NULL::regclass, '[{$match: {}}]')$t$, '22023', NULL, 'no relation');
+SELECT throws_ok($t$SELECT run('orders', NULL)$t$, '22004', NULL, 'no pipeline');
+SELECT throws_ok($t$SELECT run(bson_array(VARIADIC array_fill(bson '{"$limit": 1}', ARRAY[1001])))$t$, '54000', NULL, 'too many stages');
+SELECT throws_ok($t$SELECT run('[{$merge: "no.such.thing.at.all"}]')$t$, '42601', NULL, 'a bad name');
+SELECT is(run('[{$match: {"a''b\"c": {$exists: false}}}, {$project: {"x''y": {$literal: "''; DROP TABLE orders; --"}, _id: 0}}, {$limit: 1}]'), E'{"x''y": "''; DROP TABLE orders; --"}', 'nothing in a specification becomes SQL');
+
+CREATE ROLE pipeline_reader;
+GRANT SELECT ON many TO pipeline_reader;
+SET ROLE pipeline_reader;
+SELECT is(run('many', '[{$count: "n"}]'), '{"n": 5000}', 'SELECT is enough to read');
+SELECT throws_ok($t$SELECT run('orders', '[{$count: "n"}]')$t$, '42501', 'permission denied for table orders', 'and is needed');
+SELECT throws_ok($t$SELECT run('paid', '[{$count: "n"}]')$t$, '42501', NULL, 'also below a view');
+SELECT throws_ok($t$SELECT run('many', '[{$merge: "target"}]')$t$, '42501', 'permission denied for table target', 'writing needs more');
+SELECT throws_ok($t$SELECT run('many', '[{$out: "target"}]')$t$, '42501', 'permission denied for table target', 'also for $out');
+RESET ROLE;
+
+SELECT * FROM finish();
+ROLLBACK;
