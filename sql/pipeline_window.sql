@@ -96,3 +96,15 @@ CREATE FUNCTION docpatterns._linear_fill(x bson_value, y bson_value) RETURNS bso
   AS 'MODULE_PATHNAME', 'dp_pipeline_linear_fill' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;
 COMMENT ON FUNCTION docpatterns._linear_fill(bson_value, bson_value) IS
   'internal: y or, if it is NULL, the linear interpolation between its neighbours';
+
+CREATE FUNCTION docpatterns._densify_value(value bson_value, is_date boolean) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_pipeline_densify_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._densify_value(bson_value, boolean) IS
+  'internal: the number or date, NULL for null, an error for anything else';
+
+CREATE FUNCTION docpatterns._densify(doc bson, spec bson, n bigint, value bson_value,
+    before bson_value, is_last boolean, low bson_value, high bson_value) RETURNS SETOF bson
+  AS 'MODULE_PATHNAME', 'dp_pipeline_densify' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 10;
+COMMENT ON FUNCTION docpatterns._densify(bson, bson, bigint, bson_value, bson_value, boolean,
+  bson_value, bson_value) IS
+  'internal: the documents of $densify between the values before and of a row, and the row''s';

@@ -24,6 +24,7 @@ static const DpStage stages[] = {
 	{ "$bucketAuto", dp_stage_bucket_auto },
 	{ "$collStats", dp_stage_coll_stats, true },
 	{ "$count", dp_stage_count },
+	{ "$densify", dp_stage_densify },
 	{ "$documents", dp_stage_documents, true },
 	{ "$facet", dp_stage_facet },
 	{ "$fill", dp_stage_fill },

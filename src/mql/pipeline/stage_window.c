@@ -255,7 +255,7 @@ add_output(Windows *w, const DpElement *field, const DpLocation *location)
 		parse_frame(&o);
 
 	/* a name that variables can have, or a number */
-	if (field->name[0] >= 'a' && field->name[0] <= 'z' &&
+	if (field->name[0] >= 'a' && field->name[0] <= 'z' && strncmp(field->name, "value", 5) != 0 &&
 		strspn(field->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
 			field->namelen)
 		o.variable = field->name;
@@ -705,7 +705,17 @@ add_accumulator(Output *o)
 		o->w->frames = lappend(o->w->frames, f);
 	}
 	dp_builder_begin_document_field(&f->totals, o->variable, strlen(o->variable));
-	dp_builder_append_value(&f->totals, o->op, strlen(o->op), &o->arg);
+	if (o->arg.type == DP_TYPE_ARRAY)
+	{
+		/* not arguments, but an array */
+		dp_builder_begin_document_field(&f->totals, o->op, strlen(o->op));
+		dp_builder_begin_array_field(&f->totals, "$concatArrays", 13);
+		dp_builder_append_value(&f->totals, NULL, 0, &o->arg);
+		dp_builder_end(&f->totals);
+		dp_builder_end(&f->totals);
+	}
+	else
+		dp_builder_append_value(&f->totals, o->op, strlen(o->op), &o->arg);
 	dp_builder_end(&f->totals);
 }
 

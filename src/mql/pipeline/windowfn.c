@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "miscadmin.h"
@@ -202,16 +203,29 @@ number_of_double(double d)
 	return result;
 }
 
+static void
+make_decimal(Number *n)
+{
+	DpValue v;
+
+	if (n->decimal)
+		return;
+	n->decimal = true;
+	/* without digits after the point if it is whole */
+	if (fabs(n->d) < INT64CONST(1) << DBL_MANT_DIG && n->d == rint(n->d))
+		(void) dp_result_int64(&v, (int64) n->d);
+	else
+		(void) dp_result_double(&v, n->d);
+	dp_number_to_decimal(&v, n->bytes);
+}
+
 static Number
 combine(DpDecimalOp op, Number a, Number b)
 {
 	if (a.decimal || b.decimal)
 	{
-		if (!a.decimal)
-			dp_double_to_decimal(a.d, a.bytes);
-		if (!b.decimal)
-			dp_double_to_decimal(b.d, b.bytes);
-		a.decimal = true;
+		make_decimal(&a);
+		make_decimal(&b);
 		dp_decimal_combine(op, a.bytes, b.bytes, a.bytes);
 	}
 	else
@@ -715,11 +729,8 @@ covariance_final(FunctionCallInfo fcinfo, int fewer)
 		result.d = c->nplus > 0 ? INFINITY : -INFINITY;
 	else
 		result = DIVIDE(c->products, number_of_double(c->n - fewer));
-	if (c->ndecimal > 0 && !result.decimal)
-	{
-		result.decimal = true;
-		dp_double_to_decimal(result.d, result.bytes);
-	}
+	if (c->ndecimal > 0)
+		make_decimal(&result);
 	return number_datum(&result);
 }
 
