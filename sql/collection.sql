@@ -145,7 +145,8 @@ BEGIN
   -- pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
     AND starts_with(t.tgname, 'zz_docpatterns_')
-      AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
+      AND t.tgfoid NOT IN ('docpatterns.collection_set_id()'::regprocedure,
+        'docpatterns.collection_validator_trigger()'::regprocedure);
   IF FOUND THEN
     SELECT d.* INTO reader FROM docpatterns._pattern_read_by(bson_column_convert.rel) AS d
       WHERE NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(bson_column_convert.rel));
@@ -258,7 +259,10 @@ BEGIN
                       AND d.refobjid = rel AND d.refobjsubid = ANY (numbers))
     UNION ALL
     SELECT format('constraint %I', c.conname) FROM pg_constraint AS c
-     WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers) AS b (name);
+     WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers
+    UNION ALL
+    SELECT 'a validator' FROM pg_trigger AS t WHERE t.tgrelid = rel
+       AND t.tgfoid = 'docpatterns.collection_validator_trigger()'::regprocedure) AS b (name);
   IF blockers IS NOT NULL THEN
     RAISE EXCEPTION 'cannot convert columns of "%" because expressions use them',
         docpatterns._relname(rel)

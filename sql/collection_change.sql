@@ -338,3 +338,62 @@ COMMENT ON FUNCTION collection_bulk_write(regclass, anycompatible, boolean) IS
   'otherwise the others run, too. Rights as for the operations. Errors: 22004 a NULL, 22023 or '
   '0A000 an operation that is not written so, or hint, before any runs; errors of the classes 40, '
   '53, 57, 58 and XX end the call';
+
+CREATE FUNCTION docpatterns.collection_validator_trigger() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'dp_collection_validator_trigger' LANGUAGE C;
+COMMENT ON FUNCTION docpatterns.collection_validator_trigger() IS
+  'trigger of collection_validator: refuses whole documents that do not match, or warns';
+
+CREATE FUNCTION collection_validator(rel regclass, validator bson, level text DEFAULT 'strict',
+  action text DEFAULT 'error') RETURNS text
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  doc_column text := (docpatterns._collection_query(rel, '{}')).doc_column;
+  command text;
+BEGIN
+  IF NOT coalesce(level IN ('strict', 'moderate', 'off'), false)
+      OR NOT coalesce(action IN ('error', 'warn'), false) THEN
+    RAISE EXCEPTION 'level must be strict, moderate or off, and action error or warn'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM FROM pg_class AS c WHERE c.oid = rel AND c.relkind IN ('r', 'p');
+  IF NOT FOUND THEN
+    RAISE EXCEPTION '"%" is not a table', docpatterns._relname(rel)
+      USING ERRCODE = 'wrong_object_type';
+  END IF;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  -- A bad filter is an error even if it is for later, or for nothing.
+  PERFORM '{}'::@extschema@.bson OPERATOR(@extschema@.@@) validator;
+  FOR command IN
+    SELECT format('DROP TRIGGER %I ON %s', t.tgname, rel) FROM pg_trigger AS t
+      WHERE t.tgrelid = rel AND t.tgparentid = 0
+        AND t.tgfoid = 'docpatterns.collection_validator_trigger()'::regprocedure
+    UNION ALL
+    SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', rel, c.conname) FROM pg_constraint AS c
+      WHERE c.conrelid = rel AND c.contype = 'c' AND c.conname = 'docpatterns_validator' LOOP
+    EXECUTE command;
+  END LOOP;
+  IF level = 'off' OR coalesce(@extschema@.bson_size(validator) <= 5, true) THEN
+    RETURN NULL;
+  END IF;
+  IF level = 'strict' AND action = 'error'
+      AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel)) THEN
+    command := format('ALTER TABLE %s ADD CONSTRAINT docpatterns_validator '
+        'CHECK (%s OPERATOR(@extschema@.@@) %L::@extschema@.bson) NOT VALID', rel, doc_column,
+        validator);
+  ELSE
+    command := format('CREATE TRIGGER zz_docpatterns_49_validator BEFORE INSERT OR UPDATE OF %s '
+        'ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_validator_trigger(%L, %L, %L)',
+        doc_column, rel, validator, level, action);
+  END IF;
+  EXECUTE command;
+  RETURN command;
+END
+$$;
+COMMENT ON FUNCTION collection_validator(regclass, bson, text, text) IS
+  'Requires that documents match a filter, such as {$jsonSchema: ..}, and returns the command that '
+  'creates the constraint or trigger; it replaces the former validator. level: strict, or moderate '
+  '(an update may leave a document as wrong as it is), or off (removes it, as {} and NULL do); '
+  'action: error (23514) or warn. Existing documents are not tested. Needs ownership. Takes ACCESS '
+  'EXCLUSIVE for a moment. Errors: 22023 another level or action, 42809 no table, 42501, those of '
+  'collection_find about the filter';

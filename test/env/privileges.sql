@@ -32,6 +32,7 @@ collection_find_one_and_replace('docs', '{_id: 77}', '{n: 2}', upsert => true) |
 collection_find_one_and_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{n: 1}', multi => true) | SELECT, DELETE
+collection_validator('docs', '{}') | OWN
 collection_list_indexes('docs')
 collection_create_index('docs', '{m: 1}') | OWN, CREATE
 collection_drop_index('docs', name => 'docs_n') | OWN
