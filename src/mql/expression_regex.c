@@ -35,6 +35,8 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 	uint32 plen;
 	uint32 olen = 0;
 
+	if (!dp_is_nullish(options) && options->type != DP_TYPE_STRING)
+		dp_node_type_error(node, "a string as its options", options);
 	if (dp_is_nullish(pattern))
 		return NULL;
 	if (pattern->type == DP_TYPE_REGEX)
@@ -51,8 +53,6 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 		dp_node_type_error(node, "a string or a regular expression as its regex", pattern);
 	if (!dp_is_nullish(options))
 	{
-		if (options->type != DP_TYPE_STRING)
-			dp_node_type_error(node, "a string as its options", options);
 		if (olen > 0)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
 						  "has options both in its regex and beside it");
@@ -154,7 +154,9 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	}
 
 	dp_builder_begin_array(&b);
-	while (s != NULL && from <= len && dp_regex_find(regex, s, len, from, spans, nspans))
+	/* as in MongoDB, only the first search may find an empty match at the end */
+	while (s != NULL && (from < len || from == 0) &&
+		   dp_regex_find(regex, s, len, from, spans, nspans))
 	{
 		CHECK_FOR_INTERRUPTS();
 		dp_builder_begin_document_field(&b, NULL, 0);

@@ -21,7 +21,7 @@
 #include "mql/regex.h"
 
 /* The longest pattern, as in MongoDB */
-#define REGEX_MAX_PATTERN 32764
+#define REGEX_MAX_PATTERN 16384
 
 /* Machine code is made when so many bytes have been searched: it costs as much as this. */
 #define REGEX_QUICK_AFTER 1000

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(891);
+SELECT plan(895);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -455,7 +455,10 @@ SELECT is(pg_temp.eval(d, e), r, e) FROM (VALUES
   ('{}', '{$regexFind: {input: "abc", regex: "x"}}', 'null'),
   ('{}', '{$regexFind: {input: "$x", regex: "x"}}', 'null'),
   ('{}', '{$regexFindAll: {input: "a1b22c", regex: /[0-9]+/}}', '[{"match": "1", "idx": 1, "captures": []}, {"match": "22", "idx": 3, "captures": []}]'),
-  ('{}', '{$regexFindAll: {input: "éa", regex: /x*/}}', '[{"match": "", "idx": 0, "captures": []}, {"match": "", "idx": 1, "captures": []}, {"match": "", "idx": 2, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "éa", regex: /x*/}}', '[{"match": "", "idx": 0, "captures": []}, {"match": "", "idx": 1, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "ab", regex: /$/}}', '[{"match": "", "idx": 2, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "ab", regex: /b|$/}}', '[{"match": "b", "idx": 1, "captures": []}]'),
+  ('{}', '{$regexFindAll: {input: "", regex: /x*/}}', '[{"match": "", "idx": 0, "captures": []}]'),
   ('{}', '{$regexFindAll: {input: "abc", regex: /x/}}', '[]'),
   ('{}', '{$regexFindAll: {input: "aaba", regex: /\Ga/}}', '[{"match": "a", "idx": 0, "captures": []}, {"match": "a", "idx": 1, "captures": []}]'),
   ('{}', '{$regexFindAll: {input: "aéaé", regex: /a\Ké/}}', '[{"match": "é", "idx": 1, "captures": []}, {"match": "é", "idx": 3, "captures": []}]'),
@@ -502,6 +505,7 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$regexMatch: {input: "a", regex: /a/i, options: "m"}}', '22023', '$regexMatch has options both in its regex and beside it'),
   ('{}', '{$regexMatch: {input: "a", regex: "a", options: "q"}}', '22023', 'unknown option "q" of a regular expression'),
   ('{}', '{$regexMatch: {input: "a", regex: "a", options: 1}}', '22023', '$regexMatch needs a string as its options, not int'),
+  ('{}', '{$regexMatch: {input: "a", regex: null, options: 1}}', '22023', '$regexMatch needs a string as its options, not int'),
   ('{}', '{$regexMatch: {input: "a"}}', '22023', '$regexMatch needs the argument "regex"'),
   ('{}', '{$regexFind: ["a", "b"]}', '22023', '$regexFind needs a document with its arguments, not array')) AS t (d, e, s, m);
 
