@@ -12,6 +12,7 @@
 #include "dp.h"
 #include "bson/cast.h"
 #include "bson/limits.h"
+#include "index/field_index.h"
 #include "index/stats/field_stats.h"
 #include "index/text_condition.h"
 #include "kit/declaration.h"
@@ -44,6 +45,7 @@ _PG_init(void)
 	dp_patterns = patterns;
 	dp_limits_init();
 	dp_text_conditions_init();
+	dp_field_indexes_init();
 	dp_field_stats_init();
 	dp_declaration_init();
 	dp_statement_init();

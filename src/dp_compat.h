@@ -57,6 +57,15 @@
 #endif
 
 /*
+ * PostgreSQL 18 describes the direction of a path key by a type of comparison.
+ */
+#if PG_VERSION_NUM >= 180000
+#define dp_pathkey_is_descending(key) ((key)->pk_cmptype == COMPARE_GT)
+#else
+#define dp_pathkey_is_descending(key) ((key)->pk_strategy == BTGreaterStrategyNumber)
+#endif
+
+/*
  * Paths of foreign scans: PostgreSQL 17 lets them name the clauses of joins that
  * they evaluate, 18 counts disabled nodes.
  */

@@ -82,9 +82,7 @@ static bool contains(Node *node, void *field);
 static Node *prefix_condition(Expr *field, Const *pattern);
 static bool may_be_other(const char *prefix);
 static struct varlena *string_value(const char *s);
-static Expr *compare(Expr *field, const char *op, struct varlena *value);
 static Oid own_operator(const char *name);
-static Oid value_operator(const char *name);
 static ArrayBuildState *add_values(ArrayBuildState *values, const char *s, Size len);
 static ArrayBuildState *add_value(ArrayBuildState *values, const DpValue *value);
 static ArrayBuildState *
@@ -214,7 +212,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 															   COERCE_EXPLICIT_CALL));
 		ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 
-		any->opno = value_operator("=");
+		any->opno = dp_value_operator("=");
 		any->opfuncid = get_opcode(any->opno);
 		any->useOr = true;
 		any->args = list_make2(value, array);
@@ -230,7 +228,7 @@ value_condition(Node *clause, Oid relid, RelOptInfo *rel)
 			deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), types->bson_value,
 							  -1, false, TYPALIGN_INT, &elements, NULL, &n);
 			if (n == 1)
-				condition = (Node *) compare(value, "=", (struct varlena *) elements[0]);
+				condition = (Node *) dp_field_compare(value, "=", (struct varlena *) elements[0]);
 		}
 		else if (counted_values((Expr *) any) != NULL)
 		{
@@ -367,9 +365,8 @@ own_operator(const char *name)
 							dp_types()->bson, TEXTOID);
 }
 
-/* An operator of two values. */
-static Oid
-value_operator(const char *name)
+Oid
+dp_value_operator(const char *name)
 {
 	const DpTypes *types = dp_types();
 
@@ -511,14 +508,14 @@ prefix_condition(Expr *field, Const *pattern)
 	}
 	if (limit.len == 0)
 		return NULL;
-	range = make_andclause(list_make2(compare(field, ">=", string_value(prefix.data)),
-									  compare(field, "<", string_value(limit.data))));
+	range = make_andclause(list_make2(dp_field_compare(field, ">=", string_value(prefix.data)),
+									  dp_field_compare(field, "<", string_value(limit.data))));
 	if (!may_be_other(prefix.data))
 		return (Node *) range;
 	last_number = dp_datum_to_value(Float8GetDatum(get_float8_infinity()), FLOAT8OID);
-	return (Node *) make_orclause(list_make3(range, compare(field, "<=", last_number),
-											 compare(field,
-													 ">=", dp_text_to_value("{}", 2, NULL))));
+	return (Node *)
+		make_orclause(list_make3(range, dp_field_compare(field, "<=", last_number),
+								 dp_field_compare(field, ">=", dp_text_to_value("{}", 2, NULL))));
 }
 
 /* Whether the text of a value that is no string can begin so: see dp_value_as_text(). */
@@ -541,12 +538,11 @@ string_value(const char *s)
 	return dp_datum_to_value(CStringGetTextDatum(s), TEXTOID);
 }
 
-/* The comparison of a field with a value. */
-static Expr *
-compare(Expr *field, const char *op, struct varlena *value)
+Expr *
+dp_field_compare(Expr *field, const char *op, struct varlena *value)
 {
 	const DpTypes *types = dp_types();
-	Expr *clause = make_opclause(value_operator(op), BOOLOID, false, copyObject(field),
+	Expr *clause = make_opclause(dp_value_operator(op), BOOLOID, false, copyObject(field),
 								 (Expr *) makeConst(types->bson_value, -1, InvalidOid, -1,
 													PointerGetDatum(value), false, false),
 								 InvalidOid, InvalidOid);
@@ -699,7 +695,7 @@ dp_text_sel(PG_FUNCTION_ARGS)
 	if (IsA(other, Const) || IsA(other, CaseTestExpr) || !IsA(field, OpExpr) ||
 		field->opno != own_operator("->>"))
 		PG_RETURN_FLOAT8(1.0);
-	one = restriction_selectivity(root, value_operator("="),
+	one = restriction_selectivity(root, dp_value_operator("="),
 								  list_make2(value_field(field), unknown_value()), InvalidOid,
 								  PG_GETARG_INT32(3));
 	PG_RETURN_FLOAT8(one > 0 ? one / (1 - pow(1 - one, 10)) : 1.0);
