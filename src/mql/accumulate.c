@@ -16,13 +16,13 @@
 DpAccumulation *
 dp_accumulation_make(const DpAccumulators *acc)
 {
-	DpAccumulation *g = palloc0(sizeof(DpAccumulation) + sizeof(DpSlotState) * acc->nslots);
+	DpAccumulation *g = palloc0(sizeof(DpAccumulation) + acc->states_size);
 
 	g->acc = acc;
 	g->context = CurrentMemoryContext;
 	g->delta = (DpSlotState *) (g + 1);
 	for (int i = 0; i < acc->nslots; i++)
-		dp_slot_init(g, &acc->slots[i], &g->delta[i]);
+		dp_slot_init(g, &acc->slots[i], dp_state_of(g->acc, g->delta, i));
 	return g;
 }
 
@@ -60,9 +60,9 @@ whole_begin(DpAccumulation *g)
 	{
 		MemoryContext old = MemoryContextSwitchTo(g->context);
 
-		g->whole = palloc0(sizeof(DpSlotState) * acc->nslots);
+		g->whole = palloc0(acc->states_size);
 		for (int i = 0; i < acc->nslots; i++)
-			dp_slot_init(g, &acc->slots[i], &g->whole[i]);
+			dp_slot_init(g, &acc->slots[i], dp_state_of(g->acc, g->whole, i));
 		g->results = palloc0(sizeof(DpValue) * acc->nfields);
 		g->rooms = palloc0(DP_SUM_RESULT_SIZE * acc->nfields);
 		g->built = palloc0(sizeof(struct varlena *) * acc->nfields);
@@ -71,7 +71,7 @@ whole_begin(DpAccumulation *g)
 	else
 	{
 		for (int i = 0; i < acc->nslots; i++)
-			dp_slot_reset(&acc->slots[i], &g->whole[i]);
+			dp_slot_reset(&acc->slots[i], dp_state_of(g->acc, g->whole, i));
 	}
 }
 
@@ -81,9 +81,9 @@ dp_accumulation_reset(DpAccumulation *g)
 	whole_forget(g);
 	for (int i = 0; i < g->acc->nslots; i++)
 	{
-		dp_slot_reset(&g->acc->slots[i], &g->delta[i]);
+		dp_slot_reset(&g->acc->slots[i], dp_state_of(g->acc, g->delta, i));
 		if (g->whole != NULL)
-			dp_slot_reset(&g->acc->slots[i], &g->whole[i]);
+			dp_slot_reset(&g->acc->slots[i], dp_state_of(g->acc, g->whole, i));
 	}
 }
 
@@ -378,7 +378,7 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 	for (int i = 0; i < acc->nslots; i++)
 	{
 		const DpSlot *slot = &acc->slots[i];
-		DpSlotState *s = &g->delta[i];
+		DpSlotState *s = dp_state_of(g->acc, g->delta, i);
 
 		switch (slot->kind)
 		{
@@ -427,7 +427,7 @@ dp_accumulation_changes(const DpAccumulation *g)
 	for (int i = 0; i < acc->nslots; i++)
 	{
 		const DpSlot *slot = &acc->slots[i];
-		const DpSlotState *s = &g->delta[i];
+		const DpSlotState *s = dp_state_of(g->acc, g->delta, i);
 		bool same = true;
 
 		switch (slot->kind)
@@ -508,8 +508,8 @@ whole_finish(DpAccumulation *g)
 	for (int i = 0; i < acc->nslots; i++)
 	{
 		const DpSlot *slot = &acc->slots[i];
-		DpSlotState *s = &g->whole[i];
-		DpSlotState *delta = &g->delta[i];
+		DpSlotState *s = dp_state_of(g->acc, g->whole, i);
+		DpSlotState *delta = dp_state_of(g->acc, g->delta, i);
 
 		s->search = false;
 		switch (slot->kind)
@@ -547,7 +547,7 @@ whole_is_possible(const DpAccumulation *g)
 {
 	for (int i = 0; i < g->acc->nslots; i++)
 	{
-		const DpSlotState *s = &g->whole[i];
+		const DpSlotState *s = dp_state_of(g->acc, g->whole, i);
 
 		const DpSlot *slot = &g->acc->slots[i];
 
@@ -599,7 +599,7 @@ dp_accumulation_searches(const DpAccumulation *g, int after)
 	for (int i = after + 1; i < acc->nfields; i++)
 	{
 		/* a median that two fields share is searched once */
-		if (g->whole[acc->fields[i].slot].search)
+		if (dp_state_of(g->acc, g->whole, acc->fields[i].slot)->search)
 			return i;
 	}
 	return -1;
@@ -611,7 +611,7 @@ dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const ch
 {
 	int i = g->acc->fields[field].slot;
 	const DpSlot *slot = &g->acc->slots[i];
-	DpSlotState *s = &g->whole[i];
+	DpSlotState *s = dp_state_of(g->acc, g->whole, i);
 	DpCandidate c;
 	Row row;
 	double d;
@@ -645,7 +645,7 @@ dp_accumulation_found_all(DpAccumulation *g, int field)
 {
 	int i = g->acc->fields[field].slot;
 	const DpSlot *slot = &g->acc->slots[i];
-	DpSlotState *s = &g->whole[i];
+	DpSlotState *s = dp_state_of(g->acc, g->whole, i);
 
 	if (slot->kind == DP_SLOT_LIST)
 	{
@@ -664,7 +664,8 @@ dp_accumulation_rows(const DpAccumulation *g)
 	for (int i = 0; i < g->acc->nslots; i++)
 	{
 		if (g->acc->slots[i].kind == DP_SLOT_ROWS)
-			return g->is_whole ? g->whole[i].n : g->delta[i].n;
+			return g->is_whole ? dp_state_of(g->acc, g->whole, i)->n
+							   : dp_state_of(g->acc, g->delta, i)->n;
 	}
 	return 0;
 }
@@ -674,7 +675,8 @@ dp_accumulation_add(DpAccumulation *g, const DpAccumulation *other)
 {
 	whole_forget(g);
 	for (int i = 0; i < g->acc->nslots; i++)
-		dp_slot_add(g, &g->acc->slots[i], &g->delta[i], &other->delta[i]);
+		dp_slot_add(g, &g->acc->slots[i], dp_state_of(g->acc, g->delta, i),
+					dp_state_of(g->acc, other->delta, i));
 }
 
 bool
@@ -689,7 +691,7 @@ dp_accumulation_add_stored(DpAccumulation *g, const DpValue *stored)
 	for (int i = 0; i < acc->nslots; i++)
 	{
 		const DpSlot *slot = &acc->slots[i];
-		DpSlotState *s = &g->whole[i];
+		DpSlotState *s = dp_state_of(g->acc, g->whole, i);
 
 		/* a median does not follow from medians */
 		if (slot->kind == DP_SLOT_MEDIAN && s->n > 0)
@@ -698,7 +700,8 @@ dp_accumulation_add_stored(DpAccumulation *g, const DpValue *stored)
 			s->in.trimmed = true;
 	}
 	for (int i = 0; i < acc->nslots; i++)
-		dp_slot_add(g, &acc->slots[i], &g->delta[i], &g->whole[i]);
+		dp_slot_add(g, &acc->slots[i], dp_state_of(g->acc, g->delta, i),
+					dp_state_of(g->acc, g->whole, i));
 	return true;
 }
 
@@ -871,9 +874,10 @@ dp_accumulation_show(DpAccumulation *g)
 	{
 		const DpField *field = &acc->fields[i];
 
-		Assert(!g->whole[field->slot].search);
-		g->built[i] = show_field(field, &acc->slots[field->slot], &g->whole[field->slot],
-								 &g->results[i], g->rooms[i]);
+		Assert(!dp_state_of(g->acc, g->whole, field->slot)->search);
+		g->built[i] =
+			show_field(field, &acc->slots[field->slot], dp_state_of(g->acc, g->whole, field->slot),
+					   &g->results[i], g->rooms[i]);
 	}
 	MemoryContextSwitchTo(old);
 	g->is_shown = true;
@@ -886,7 +890,7 @@ dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b)
 
 	for (int i = 0; i < acc->nslots; i++)
 	{
-		DpSlotState *s = &g->delta[i];
+		DpSlotState *s = dp_state_of(g->acc, g->delta, i);
 
 		if (acc->slots[i].kind == DP_SLOT_MEDIAN)
 		{
@@ -901,8 +905,8 @@ dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b)
 		const DpField *field = &acc->fields[i];
 		uint8 room[DP_SUM_RESULT_SIZE];
 		DpValue v;
-		struct varlena *built =
-			show_field(field, &acc->slots[field->slot], &g->delta[field->slot], &v, room);
+		struct varlena *built = show_field(field, &acc->slots[field->slot],
+										   dp_state_of(g->acc, g->delta, field->slot), &v, room);
 
 		dp_builder_append_value(b, field->name, field->namelen, &v);
 		if (built != NULL)

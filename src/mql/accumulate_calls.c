@@ -159,7 +159,7 @@ group_make(MemoryContext context, const Compiled *compiled)
 
 	group->compiled = compiled;
 	group->g = dp_accumulation_make(compiled->acc);
-	initStringInfo(&group->key);
+	group->key.data = NULL;
 	MemoryContextSwitchTo(old);
 	return group;
 }
@@ -199,6 +199,13 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	{
 		DpValue k = dp_value_of_varlena(DP_GETARG_VARLENA(4));
 
+		if (group->key.data == NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			initStringInfo(&group->key);
+			MemoryContextSwitchTo(old);
+		}
 		resetStringInfo(&group->key);
 		dp_sort_key_append_value(&group->key, &k, false);
 		key = group->key.data;

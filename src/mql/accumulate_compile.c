@@ -424,7 +424,11 @@ compile_field(Compiler *c, const DpElement *element)
 		case FORM_EXPRESSION:
 			if (c->options->arrival && argument.value.type == DP_TYPE_ARRAY)
 				dp_bad_spec(&at, "%s needs one expression, not an array", a->name);
-			slot.expr = compile_expression(c, &at, &argument.value);
+			if (c->options->arrival && a->show == DP_SHOW_TOTAL &&
+				argument.value.type == DP_TYPE_INT32 && dp_get_int32(argument.value.data) == 1)
+				slot.kind = DP_SLOT_ROWS;
+			else
+				slot.expr = compile_expression(c, &at, &argument.value);
 			break;
 		case FORM_MEDIAN:
 			if (!has_field(&argument.value, "input") && !c->options->arrival)
@@ -469,7 +473,7 @@ compile_field(Compiler *c, const DpElement *element)
 
 	field->name = element->name;
 	field->namelen = element->namelen;
-	field->show = a->show;
+	field->show = slot.kind == DP_SLOT_ROWS ? DP_SHOW_ROWS : a->show;
 	field->slot = add_slot(c, &slot);
 	if (slot.kind == DP_SLOT_LIST || slot.kind == DP_SLOT_SERIES || a->show == DP_SHOW_ROWS ||
 		a->show == DP_SHOW_TOTAL)
@@ -490,6 +494,23 @@ copy_value(const DpValue *v)
 	memcpy(bytes, v->data, v->len);
 	copy.data = bytes;
 	return copy;
+}
+
+/* The length of the state of a slot. */
+static Size
+state_size(const DpSlot *slot)
+{
+	switch (slot->kind)
+	{
+		case DP_SLOT_ROWS:
+			return offsetof(DpSlotState, sum);
+		case DP_SLOT_SUM:
+			return offsetof(DpSlotState, sum) + sizeof(DpExactSum);
+		case DP_SLOT_SERIES:
+			return offsetof(DpSlotState, series) + sizeof(DpSeries);
+		default:
+			return sizeof(DpSlotState);
+	}
 }
 
 /* ---------------------------------------------------------------- exported */
@@ -553,6 +574,11 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 		DpSlot slot = { .kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1 };
 
 		(void) add_slot(&c, &slot);
+	}
+	for (int i = 0; i < acc->nslots; i++)
+	{
+		acc->slots[i].offset = acc->states_size;
+		acc->states_size += MAXALIGN(state_size(&acc->slots[i]));
 	}
 	for (int i = 0; i < acc->norders; i++)
 		initStringInfo(&acc->keys[i]);

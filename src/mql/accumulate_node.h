@@ -44,6 +44,7 @@ typedef struct DpSlot
 	int cap;           /* the most elements that are kept */
 	bool count;        /* sums: the number of numbers is needed */
 	int visible;       /* the field that shows the rows, the sum or the list; -1: none */
+	Size offset;       /* of its state among those of a group */
 } DpSlot;
 
 typedef enum DpShow
@@ -80,6 +81,7 @@ struct DpAccumulators
 	DpNames names; /* of the fields */
 	int nslots;
 	DpSlot *slots;
+	Size states_size; /* of the states of all slots */
 
 	/* Expressions, each evaluated once for a row */
 	int nexprs;
@@ -160,7 +162,9 @@ typedef struct DpNumbers
 
 typedef struct DpSlotState
 {
-	int64 n; /* rows; numbers of deviations and medians */
+	int64 n;        /* rows; numbers of deviations and medians */
+	bool search;    /* in whole: has to be searched for */
+	bool searching; /* rows were found */
 	union
 	{
 		DpExactSum sum;
@@ -184,15 +188,13 @@ typedef struct DpSlotState
 		} median;
 		DpSeries series;
 	};
-	bool search;    /* in whole: has to be searched for */
-	bool searching; /* rows were found */
 } DpSlotState;
 
 struct DpAccumulation
 {
 	const DpAccumulators *acc;
 	MemoryContext context;
-	DpSlotState *delta;
+	DpSlotState *delta; /* see dp_state_of() */
 	DpSlotState *whole;
 	bool is_whole;    /* whole is up to date */
 	DpValue *results; /* of fields, valid if is_shown */
@@ -203,6 +205,13 @@ struct DpAccumulation
 	int64 nin;             /* rows that came, with arrival */
 	int64 nout;            /* rows that left */
 };
+
+/* The state of a slot: states are only as long as their kinds need. */
+static inline DpSlotState *
+dp_state_of(const DpAccumulators *acc, const DpSlotState *states, int slot)
+{
+	return (DpSlotState *) ((char *) states + acc->slots[slot].offset);
+}
 
 /* ---------------------------------------------------------------- accumulate_list.c */
 

@@ -350,7 +350,7 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 	{
 		const DpSlot *slot = &acc->slots[i];
 		const DpValue *visible = slot->visible < 0 ? NULL : &fields[slot->visible];
-		DpSlotState *s = &slots[i];
+		DpSlotState *s = dp_state_of(acc, slots, i);
 
 		switch (slot->kind)
 		{
@@ -383,7 +383,7 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 	/* fields that are null where there are numbers, or the other way round, are not ours */
 	for (int i = 0; i < acc->nfields && whole; i++)
 	{
-		DpSlotState *s = &slots[acc->fields[i].slot];
+		DpSlotState *s = dp_state_of(acc, slots, acc->fields[i].slot);
 		int64 n = s->n;
 
 		switch (acc->fields[i].show)
@@ -457,7 +457,7 @@ dp_state_write(DpAccumulation *g)
 	for (int i = 0; i < acc->nslots; i++)
 	{
 		const DpSlot *slot = &acc->slots[i];
-		const DpSlotState *s = &g->whole[i];
+		const DpSlotState *s = dp_state_of(acc, g->whole, i);
 		bool integers = false;
 		int64 total;
 
@@ -646,7 +646,7 @@ dp_accumulation_pack(StringInfo out, const DpAccumulation *g)
 	appendBinaryStringInfo(out, (char *) head, sizeof(head));
 	for (int i = 0; i < acc->nslots; i++)
 	{
-		const DpSlotState *s = &g->delta[i];
+		const DpSlotState *s = dp_state_of(acc, g->delta, i);
 
 		switch (acc->slots[i].kind)
 		{
@@ -691,7 +691,7 @@ dp_accumulation_unpack(DpAccumulation *g, const uint8 *bytes, uint32 len)
 		dp_corrupted("a packed group has other fields");
 	for (int i = 0; i < acc->nslots; i++)
 	{
-		DpSlotState *s = &g->delta[i];
+		DpSlotState *s = dp_state_of(acc, g->delta, i);
 
 		switch (acc->slots[i].kind)
 		{
