@@ -115,6 +115,38 @@ typedef struct Row
 	uint32 keylen;
 } Row;
 
+/* Finds the values of the expressions that are fields of the document. */
+static void
+find_plain(const DpAccumulators *acc, const DpValue *doc)
+{
+	int left = acc->nplain;
+	DpIter iter;
+	DpElement e;
+
+	for (int i = 0; i < acc->nplain; i++)
+	{
+		int expr = acc->plain[i].expr;
+
+		acc->values[expr] = (DpValue){ (const uint8 *) "", 0, DP_TYPE_EOD };
+		acc->known[expr] = true;
+	}
+	dp_iter_init_value(&iter, doc);
+	while (left > 0 && dp_iter_next(&iter, &e))
+		for (int i = 0; i < acc->nplain; i++)
+		{
+			const DpPlain *plain = &acc->plain[i];
+			DpValue *v = &acc->values[plain->expr];
+
+			if (plain->len == e.namelen && v->type == DP_TYPE_EOD &&
+				memcmp(plain->name, e.name, e.namelen) == 0)
+			{
+				*v = e.value;
+				left--;
+				break;
+			}
+		}
+}
+
 /* Begins with a row. */
 static void
 row_begin(Row *row, const DpAccumulators *acc, const DpValue *doc, const char *key, uint32 keylen)
@@ -130,6 +162,8 @@ row_begin(Row *row, const DpAccumulators *acc, const DpValue *doc, const char *k
 	}
 	memset(acc->known, 0, sizeof(bool) * acc->nexprs);
 	memset(acc->keys_known, 0, sizeof(bool) * acc->norders);
+	if (acc->nplain > 1 && doc->type == DP_TYPE_DOCUMENT)
+		find_plain(acc, doc);
 }
 
 /* The value of one of the expressions, evaluated at most once for a row. */

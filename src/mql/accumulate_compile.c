@@ -496,6 +496,18 @@ copy_value(const DpValue *v)
 	return copy;
 }
 
+/* The name of the field, if the expression is "$name". */
+static bool
+plain_field(const DpValue *spec, const char **name, uint32 *len)
+{
+	if (spec->type != DP_TYPE_STRING)
+		return false;
+	*name = DP_STRING_DATA(spec) + 1;
+	*len = DP_STRING_LEN(spec) - 1;
+	return DP_STRING_LEN(spec) > 1 && (*name)[-1] == '$' && (*name)[0] != '$' &&
+		   memchr(*name, '.', *len) == NULL && memchr(*name, 0, *len) == NULL;
+}
+
 /* The length of the state of a slot. */
 static Size
 state_size(const DpSlot *slot)
@@ -574,6 +586,13 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 		DpSlot slot = { .kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1 };
 
 		(void) add_slot(&c, &slot);
+	}
+	for (int i = 0; i < acc->nexprs && acc->nexprs <= DP_NAMES_FEW; i++)
+	{
+		DpPlain *plain = &acc->plain[acc->nplain];
+
+		plain->expr = i;
+		acc->nplain += plain_field(&acc->specs[i], &plain->name, &plain->len) ? 1 : 0;
 	}
 	for (int i = 0; i < acc->nslots; i++)
 	{
@@ -654,18 +673,6 @@ dp_accumulators_search(const DpAccumulators *acc, int field, bool *descending, b
 	if (slot->by_value)
 		return DP_SEARCH_VALUE;
 	return slot->order >= 0 ? DP_SEARCH_ORDER : DP_SEARCH_KEY;
-}
-
-/* The name of the field, if the expression is "$name". */
-static bool
-plain_field(const DpValue *spec, const char **name, uint32 *len)
-{
-	if (spec->type != DP_TYPE_STRING)
-		return false;
-	*name = DP_STRING_DATA(spec) + 1;
-	*len = DP_STRING_LEN(spec) - 1;
-	return DP_STRING_LEN(spec) > 1 && (*name)[-1] == '$' && (*name)[0] != '$' &&
-		   memchr(*name, '.', *len) == NULL && memchr(*name, 0, *len) == NULL;
 }
 
 /* Appends a literal of one of the extension's types. */

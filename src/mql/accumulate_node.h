@@ -73,6 +73,14 @@ typedef struct DpField
 	bool continuous; /* between two numbers a value in proportion */
 } DpField;
 
+/* An expression that is a field of the document */
+typedef struct DpPlain
+{
+	const char *name;
+	uint32 len;
+	int expr;
+} DpPlain;
+
 struct DpAccumulators
 {
 	MemoryContext context;
@@ -89,6 +97,10 @@ struct DpAccumulators
 	DpValue *specs;
 	DpValue *values;
 	bool *known;
+
+	/* Those that are fields are found together, in one walk */
+	int nplain;
+	DpPlain plain[DP_NAMES_FEW];
 
 	/* Orders of rows, and their keys for a row */
 	int norders;
