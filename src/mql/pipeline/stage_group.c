@@ -117,7 +117,8 @@ only_counts(const DpValue *totals)
 			  e.value.len == DP_DOCUMENT_MIN_SIZE))
 			return false;
 	}
-	return true;
+	/* functions have at most 100 arguments */
+	return dp_document_count(totals->data, totals->len) < 50;
 }
 
 void

@@ -33,7 +33,8 @@ typedef struct Windows
 	bool sort_given;
 	const char *sort_value; /* SQL: numbers or dates, by which the window is sorted; or NULL */
 	List *frames;           /* Frame * */
-	StringInfoData values;  /* arguments of bson_build() */
+	StringInfoData values;  /* SQL of a document */
+	int nvalues;
 	DpBuilder set;
 } Windows;
 
@@ -102,7 +103,6 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpIter iter;
 	DpElement e;
 	StringInfoData window;
-	StringInfoData values;
 	DpValue stages;
 	ListCell *lc;
 
@@ -166,9 +166,6 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							 dp_sql_document(&w.sort));
 	}
 
-	initStringInfo(&values);
-	if (w.values.len > 0)
-		appendStringInfo(&values, "%s.bson_build(%s)", q->pipeline->own, w.values.data);
 	foreach(lc, w.frames)
 	{
 		Frame *f = lfirst(lc);
@@ -178,12 +175,12 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_builder_end(&f->totals);
 		totals = dp_builder_view(&f->totals, DP_TYPE_DOCUMENT);
 		fields = psprintf("%s, %s", dp_sql_document(&totals), q->let == NULL ? "NULL" : q->let);
-		if (values.len > 0)
-			appendStringInfo(&values, " OPERATOR(%s.||) ", q->pipeline->own);
-		appendStringInfo(&values, "%sdocpatterns._accumulate(%s, %s) OVER (w %s)",
+		if (w.values.len > 0)
+			appendStringInfo(&w.values, " OPERATOR(%s.||) ", q->pipeline->own);
+		appendStringInfo(&w.values, "%sdocpatterns._accumulate(%s, %s) OVER (w %s)",
 						 f->may_be_empty ? "coalesce(" : "", q->doc, fields, f->sql);
 		if (f->may_be_empty)
-			appendStringInfo(&values, ", docpatterns._accumulate_none(%s))", fields);
+			appendStringInfo(&w.values, ", docpatterns._accumulate_none(%s))", fields);
 	}
 	dp_builder_end(&w.set);
 	dp_builder_end(&w.set);
@@ -191,7 +188,7 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	stages = dp_builder_view(&w.set, DP_TYPE_ARRAY);
 	q->window = window.data;
 	dp_query_set_doc(q, psprintf("docpatterns._update(%s, %s, %s)", q->doc, dp_sql_value(&stages),
-								 values.data));
+								 w.values.data));
 }
 
 /* A sort of no fields is none; but it counts as given. */
@@ -477,9 +474,18 @@ static void
 add_value(Output *o, const char *sql)
 {
 	StringInfo values = &o->w->values;
+	const char *own = o->w->q->pipeline->own;
 
-	appendStringInfo(values, "%s%s::pg_catalog.text, %s", values->len > 0 ? ", " : "",
-					 quote_literal_cstr(o->variable), sql);
+	/* functions have at most 100 arguments */
+	if (o->w->nvalues++ % 40 > 0)
+	{
+		values->data[--values->len] = '\0';
+		appendStringInfoString(values, ", ");
+	}
+	else
+		appendStringInfo(values, "%s%s.bson_build(",
+						 values->len > 0 ? psprintf(" OPERATOR(%s.||) ", own) : "", own);
+	appendStringInfo(values, "%s::pg_catalog.text, %s)", quote_literal_cstr(o->variable), sql);
 }
 
 /* SQL of an expression, NULL if it is missing or null. */

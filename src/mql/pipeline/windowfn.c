@@ -175,6 +175,7 @@ check_roundable(const DpValue *v)
 typedef struct Number
 {
 	bool decimal;
+	bool whole; /* an integer: becomes a decimal without digits after the point */
 	double d;
 	uint8 bytes[DP_DECIMAL128_SIZE];
 } Number;
@@ -188,6 +189,7 @@ number_of(const DpValue *v)
 
 	if (n.type == DP_TYPE_DATE)
 		n.type = DP_TYPE_INT64;
+	result.whole = n.type == DP_TYPE_INT32 || n.type == DP_TYPE_INT64;
 	if (result.decimal)
 		memcpy(result.bytes, n.data, sizeof(result.bytes));
 	else
@@ -211,8 +213,7 @@ make_decimal(Number *n)
 	if (n->decimal)
 		return;
 	n->decimal = true;
-	/* without digits after the point if it is whole */
-	if (fabs(n->d) < INT64CONST(1) << DBL_MANT_DIG && n->d == rint(n->d))
+	if (n->whole && fabs(n->d) < INT64CONST(1) << DBL_MANT_DIG)
 		(void) dp_result_int64(&v, (int64) n->d);
 	else
 		(void) dp_result_double(&v, n->d);
@@ -229,10 +230,13 @@ combine(DpDecimalOp op, Number a, Number b)
 		dp_decimal_combine(op, a.bytes, b.bytes, a.bytes);
 	}
 	else
+	{
+		a.whole = a.whole && b.whole && op != DP_DECIMAL_DIVIDE;
 		a.d = op == DP_DECIMAL_ADD        ? a.d + b.d
 			  : op == DP_DECIMAL_SUBTRACT ? a.d - b.d
 			  : op == DP_DECIMAL_MULTIPLY ? a.d * b.d
 										  : a.d / b.d;
+	}
 	return a;
 }
 
