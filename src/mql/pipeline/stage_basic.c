@@ -172,6 +172,7 @@ dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 void
 dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
+	(void) dp_expr_compile(spec, dp_stage_flags(q) | DP_EXPR_REDACT, dp_location_text(location));
 	dp_query_before_where(q);
 	dp_query_set_doc(q, psprintf("docpatterns._redact(%s, %s, %s)", q->doc, dp_sql_value(spec),
 								 q->let == NULL ? "NULL" : q->let));

@@ -174,6 +174,7 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 		dp_builder_end(&f->totals);
 		totals = dp_builder_view(&f->totals, DP_TYPE_DOCUMENT);
+		dp_stage_check_totals(q, &totals, &output_location);
 		fields = psprintf("%s, %s", dp_sql_document(&totals), q->let == NULL ? "NULL" : q->let);
 		if (w.values.len > 0)
 			appendStringInfo(&w.values, " OPERATOR(%s.||) ", q->pipeline->own);
