@@ -16,6 +16,7 @@
 
 /* The least exponent of a decimal128, and of its greatest digit */
 #define MIN_EXPONENT (-6176)
+#define MAX_EXPONENT 6111
 #define MAX_DIGITS 34
 
 static bool exponent_is_absurd(const char *text);
@@ -154,7 +155,12 @@ dp_exact_round_to_decimal128(const DpExact *e, int scale, uint8 out[DP_DECIMAL12
 		(void) dp_decimal128_from_text(special, strlen(special), out);
 		return;
 	}
-	if (keep < 0)
+	if (ndigits == 0)
+	{
+		exponent = Min(Max(-scale, MIN_EXPONENT), MAX_EXPONENT);
+		keep = 0;
+	}
+	else if (keep < 0)
 		keep = ndigits = 0; /* less than half of the least that there is */
 	memset(digits, 0, sizeof(digits));
 	memcpy(digits + 1, e->digits, Min(keep, ndigits));

@@ -90,7 +90,10 @@ extern void dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
  */
 extern void dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 
-/* The same for an exact value; zeros after the point are kept up to the scale, if there is room. */
+/*
+ * The same for an exact value; zeros after the point are kept up to the scale, if there is room.
+ * A zero has the scale.
+ */
 extern void
 dp_exact_round_to_decimal128(const DpExact *exact, int scale, uint8 out[DP_DECIMAL128_SIZE]);
 

@@ -45,4 +45,10 @@ extern char *dp_value_to_message(const DpValue *v);
  */
 extern void dp_date_to_text(StringInfo out, int64 ms);
 
+/* Room for n bytes in base64 */
+#define DP_BASE64_SIZE(n) (((Size) (n) + 2) / 3 * 4)
+
+/* Writes n bytes in base64, or in that of URLs, which has no padding; returns the end. */
+extern char *dp_base64_write(char *p, const uint8 *bytes, uint32 n, bool url);
+
 #endif /* DP_BSON_TEXT_H */

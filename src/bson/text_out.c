@@ -618,7 +618,6 @@ print_decimal(Printer *pr, const uint8 *bytes)
 static void
 print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *p;
 
 	if (n > MaxAllocSize / 2)
@@ -626,7 +625,16 @@ print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 						errmsg("binary value too large to be converted to text"),
 						errdetail("It has %u bytes; the limit for base64 is %zu bytes.", n,
 								  (Size) MaxAllocSize / 2)));
-	p = room(pr, (int) (n / 3 * 4 + 4));
+	p = dp_base64_write(room(pr, (int) DP_BASE64_SIZE(n)), bytes, n, false);
+	pr->out->len = p - pr->out->data;
+}
+
+char *
+dp_base64_write(char *p, const uint8 *bytes, uint32 n, bool url)
+{
+	const char *digits = url ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+							 : "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 	for (; n >= 3; n -= 3, bytes += 3)
 	{
 		uint32 bits = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
@@ -642,10 +650,12 @@ print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 
 		*p++ = digits[bits >> 18];
 		*p++ = digits[bits >> 12 & 63];
-		*p++ = n == 2 ? digits[bits >> 6 & 63] : '=';
-		*p++ = '=';
+		if (n == 2)
+			*p++ = digits[bits >> 6 & 63];
+		for (; !url && n < 3; n++)
+			*p++ = '=';
 	}
-	pr->out->len = p - pr->out->data;
+	return p;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "bson/compare.h"
+#include "bson/number.h"
 #include "mql/expression_node.h"
 
 enum
@@ -70,6 +71,25 @@ walk_next(Walk *w, DpValue *v)
 }
 
 /*
+ * The sum of decimals, and of what the other numbers add up to, which counts with all its digits.
+ */
+static bool
+result_decimal_sum(DpValue *result, DpSum *decimals, const DpSum *others)
+{
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	uint8 digits[DP_EXACT_MAX_DIGITS];
+	DpValue v;
+	DpExact e;
+
+	dp_result_sum(&v, others);
+	dp_exact_from_value(&v, &e, digits);
+	dp_exact_round_to_decimal128(&e, 0, decimal);
+	dp_result_decimal(&v, decimal);
+	dp_sum_add(decimals, &v);
+	return dp_result_sum(result, decimals);
+}
+
+/*
  * $sum and $avg: what is not a number does not count.
  */
 static bool
@@ -78,21 +98,26 @@ sum_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	Walk walk;
 	DpValue v;
 	DpSum sum;
+	DpSum decimals;
 	int64 n = 0;
 	uint8 room[8];
 	DpValue count = { room, 8, DP_TYPE_INT64 };
 
 	dp_sum_init(&sum);
+	dp_sum_init(&decimals);
 	walk_begin(&walk, node, state);
 	while (walk_next(&walk, &v))
 	{
 		if (dp_type_is_number(v.type))
 		{
-			dp_sum_add(&sum, &v);
+			dp_sum_add(v.type == DP_TYPE_DECIMAL128 ? &decimals : &sum, &v);
 			n++;
 		}
 	}
-	dp_result_sum(result, &sum);
+	if (decimals.type == DP_TYPE_DECIMAL128)
+		result_decimal_sum(result, &decimals, &sum);
+	else
+		dp_result_sum(result, &sum);
 	if (node->op->which == OP_SUM)
 		return true;
 	if (n == 0)

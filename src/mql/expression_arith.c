@@ -74,13 +74,21 @@ combine_decimals(DpDecimalOp op, const DpValue *a, const DpValue *b, DpValue *re
 	return dp_result_decimal(result, z);
 }
 
-/* A number added to a date, or subtracted from one, in milliseconds. */
+/*
+ * A number added to a date, or subtracted from one, in milliseconds.  Half a millisecond of a
+ * double is rounded away from 0.
+ */
 static int64
 milliseconds(const DpNode *node, const DpValue *v)
 {
 	DpValue whole;
 	int64 ms;
 
+	if (v->type == DP_TYPE_DOUBLE)
+	{
+		dp_result_double(&whole, round(dp_get_double(v->data)));
+		v = &whole;
+	}
 	if (!dp_result_rounded(&whole, v, DP_ROUND_HALF_EVEN, 0) || !dp_value_to_int64(&whole, &ms))
 		dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW,
 					  "meets a number that is too large to be added to a date");
@@ -233,13 +241,10 @@ mod_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_node_error(node, ERRCODE_DIVISION_BY_ZERO, "cannot divide by zero");
 	if (either(&a, &b, DP_TYPE_DECIMAL128))
 		return combine_decimals(DP_DECIMAL_MODULO, &a, &b, result);
-	/* a divisor that is a whole double counts as an integer */
-	if (a.type == DP_TYPE_DOUBLE ||
-		(b.type == DP_TYPE_DOUBLE &&
-		 !(dp_value_to_int64(&b, &y) && y >= PG_INT32_MIN && y <= PG_INT32_MAX)))
+	if (either(&a, &b, DP_TYPE_DOUBLE))
 		return dp_result_double(result, fmod(dp_number_to_double(&a), dp_number_to_double(&b)));
 	x = integer(&a);
-	(void) dp_value_to_int64(&b, &y);
+	y = integer(&b);
 	x = y == -1 ? 0 : x % y;
 	return either(&a, &b, DP_TYPE_INT64) ? dp_result_int64(result, x)
 										 : dp_result_int32(result, (int32) x);
@@ -280,7 +285,8 @@ abs_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 /*
- * $ceil and $floor
+ * $ceil and $floor.  A decimal without room for its last digit before the point gives NaN, as
+ * infinity does.
  */
 static bool
 whole_eval(const DpNode *node, DpExprState *state, DpValue *result)
@@ -292,8 +298,16 @@ whole_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (!dp_type_is_number(v.type))
 		dp_node_type_error(node, "a number", &v);
-	return dp_result_rounded(result, &v,
-							 node->op->which == OP_CEIL ? DP_ROUND_CEILING : DP_ROUND_FLOOR, 0);
+	dp_result_rounded(result, &v, node->op->which == OP_CEIL ? DP_ROUND_CEILING : DP_ROUND_FLOOR,
+					  0);
+	if (result->type == DP_TYPE_DECIMAL128 && !dp_decimal_is_whole(result->data))
+	{
+		uint8 nan[DP_DECIMAL128_SIZE];
+
+		(void) dp_decimal128_from_text("NaN", 3, nan);
+		return dp_result_decimal(result, nan);
+	}
+	return true;
 }
 
 /*

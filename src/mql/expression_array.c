@@ -113,7 +113,7 @@ slice_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpValue array;
 	DpValue args[2];
-	bool found = array_arg(node, 0, state, &array);
+	bool found = dp_arg(node, 0, state, &array) && !dp_is_nullish(&array);
 	int64 size;
 	int64 from;
 	int64 n;
@@ -125,6 +125,8 @@ slice_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	}
 	if (!found)
 		return dp_result_null(result);
+	if (array.type != DP_TYPE_ARRAY)
+		dp_node_type_error(node, "an array", &array);
 	size = dp_array_count(array.data, array.len);
 	if (node->nargs == 2)
 	{

@@ -190,8 +190,9 @@ dp_zone_parse(const char *s, uint32 len, DpZone *zone)
 		pg_strcasecmp(name, "CST6CDT") != 0 && pg_strcasecmp(name, "MST7MDT") != 0 &&
 		pg_strcasecmp(name, "PST8PDT") != 0)
 		return false;
+	/* which also takes names in another case */
 	zone->tz = pg_tzset(name);
-	return zone->tz != NULL;
+	return zone->tz != NULL && strcmp(pg_get_timezone_name(zone->tz), name) == 0;
 }
 
 bool
@@ -280,7 +281,8 @@ dp_date_value(const DpNode *node, const DpValue *v)
 		case DP_TYPE_TIMESTAMP:
 			return (int64) ((uint64) dp_get_int64(v->data) >> 32) * DP_MS_SECOND;
 		case DP_TYPE_OBJECTID:
-			return (int64) ((uint32) v->data[0] << 24 | (uint32) v->data[1] << 16 |
+			/* the seconds of an ObjectId are signed, those of a timestamp are not */
+			return (int32) ((uint32) v->data[0] << 24 | (uint32) v->data[1] << 16 |
 							(uint32) v->data[2] << 8 | (uint32) v->data[3]) *
 				   DP_MS_SECOND;
 		default:

@@ -8,14 +8,16 @@
 #include <math.h>
 
 #include "bson/number.h"
+#include "mql/expression_convert.h"
 #include "mql/expression_date.h"
-#include "mql/expression_node.h"
 
 /* Arguments of $convert */
 #define ARG_INPUT 0
 #define ARG_TO 1
 #define ARG_ON_ERROR 2
 #define ARG_ON_NULL 3
+#define ARG_FORMAT 4
+#define ARG_BYTE_ORDER 5
 
 /* 2^63 and 2^31, the first doubles beyond the integers */
 #define TWO_63 9223372036854775808.0
@@ -148,20 +150,33 @@ is_number_text(const char *s, uint32 len)
 	return i == len;
 }
 
+/* Whether the text begins as a hexadecimal number. */
+static bool
+is_hexadecimal(const char *s, uint32 len)
+{
+	uint32 i = (len > 0 && (s[0] == '-' || s[0] == '+')) ? 1 : 0;
+
+	return len - i > 2 && s[i] == '0' && (s[i + 1] == 'x' || s[i + 1] == 'X');
+}
+
 /*
  * The double that a string spells.
  */
 static bool
 string_to_double(const DpValue *v, double *d, const char **why)
 {
-	if (!is_number_text(DP_STRING_DATA(v), DP_STRING_LEN(v)))
-	{
-		*why = "the string is not a number";
+	const char *s = DP_STRING_DATA(v);
+	uint32 len = DP_STRING_LEN(v);
+	char *end;
+
+	*why = "the string is not a number";
+	if (!is_hexadecimal(s, len) && !is_number_text(s, len))
 		return false;
-	}
 	errno = 0;
-	*d = strtod(DP_STRING_DATA(v), NULL);
-	if (errno == ERANGE && isinf(*d))
+	*d = strtod(s, &end);
+	if (end != s + len)
+		return false;
+	if (errno == ERANGE && (isinf(*d) || *d == 0))
 	{
 		*why = "it is out of range";
 		return false;
@@ -187,7 +202,11 @@ string_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE], const char **
 	if (!is_number_text(s, len))
 		return false;
 	if (dp_decimal128_from_text(s, len, out))
+	{
+		if (s[0] == '-')
+			out[15] |= 0x80; /* also NaN */
 		return true;
+	}
 
 	/* more digits than there are, or an exponent that is out of range */
 	digits = palloc(len);
@@ -217,7 +236,7 @@ string_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE], const char **
 	if (e.ndigits == 0)
 		e.negative = false;
 	dp_exact_round_to_decimal128(&e, 0, out);
-	if (!dp_decimal_is_finite(out))
+	if (!dp_decimal_is_finite(out) || (e.ndigits > 0 && dp_decimal_sign(out) == 0))
 	{
 		*why = "it is out of range";
 		return false;
@@ -283,8 +302,9 @@ convert_to_date(const DpNode *node, const DpValue *v, DpValue *result, const cha
 
 /* To an int or a long. */
 static bool
-convert_to_integer(const DpValue *v, uint8 type, DpValue *result, const char **why)
+convert_to_integer(const DpValue *v, const DpConversion *to, DpValue *result, const char **why)
 {
+	uint8 type = to->type;
 	int64 i;
 
 	if (dp_type_is_number(v->type))
@@ -301,6 +321,11 @@ convert_to_integer(const DpValue *v, uint8 type, DpValue *result, const char **w
 	}
 	else if (v->type == DP_TYPE_DATE && type == DP_TYPE_INT64)
 		i = dp_get_int64(v->data);
+	else if (v->type == DP_TYPE_BINARY)
+	{
+		if (!dp_binary_to_int64(v, type == DP_TYPE_INT64 ? 8 : 4, to->big, &i, why))
+			return false;
+	}
 	else
 		return false;
 	if (type == DP_TYPE_INT64)
@@ -311,7 +336,7 @@ convert_to_integer(const DpValue *v, uint8 type, DpValue *result, const char **w
 
 /* To a double. */
 static bool
-convert_to_double(const DpValue *v, DpValue *result, const char **why)
+convert_to_double(const DpValue *v, bool big, DpValue *result, const char **why)
 {
 	double d;
 
@@ -329,6 +354,11 @@ convert_to_double(const DpValue *v, DpValue *result, const char **why)
 	else if (v->type == DP_TYPE_STRING)
 	{
 		if (!string_to_double(v, &d, why))
+			return false;
+	}
+	else if (v->type == DP_TYPE_BINARY)
+	{
+		if (!dp_binary_to_double(v, big, &d, why))
 			return false;
 	}
 	else
@@ -361,24 +391,56 @@ convert_to_decimal(const DpValue *v, DpValue *result, const char **why)
 	return dp_result_decimal(result, decimal);
 }
 
-/*
- * The value in another type.  Returns false, and why in words, if that cannot
- * be: NULL for a pair of types between which there is no conversion.
- */
+/* To a string. */
 static bool
-convert_value(const DpNode *node, const DpValue *v, uint8 type, DpValue *result, const char **why)
+convert_to_string(const DpNode *node, const DpValue *v, const DpConversion *to, DpValue *result,
+				  const char **why)
 {
 	char *s;
 	uint32 len;
 
+	switch (v->type)
+	{
+		case DP_TYPE_BINARY:
+			return dp_binary_to_string(v, to->format, result, why);
+		case DP_TYPE_SYMBOL:
+		case DP_TYPE_CODE:
+			return false;
+		case DP_TYPE_DATE:
+			*why = "it is not of the years 0 to 9999";
+			if (dp_get_int64(v->data) < dp_days_of(0, 1, 1) * DP_MS_DAY ||
+				dp_get_int64(v->data) >= dp_days_of(10000, 1, 1) * DP_MS_DAY)
+				return false;
+			break;
+		default:
+			break;
+	}
+	s = dp_value_as_string(v, &len);
+	return s != NULL && dp_result_string(result, s, len);
+}
+
+/*
+ * The value in another type.
+ */
+static bool
+convert_value(const DpNode *node, const DpValue *v, const DpConversion *to, DpValue *result,
+			  const char **why)
+{
 	*why = NULL;
-	switch (type)
+	if (to->format == DP_FORMAT_NONE &&
+		((v->type == DP_TYPE_STRING && to->type == DP_TYPE_BINARY) ||
+		 (v->type == DP_TYPE_BINARY && to->type == DP_TYPE_STRING)))
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a format between strings and binary data");
+	switch (to->type)
 	{
 		case DP_TYPE_DOUBLE:
-			return convert_to_double(v, result, why);
+			return convert_to_double(v, to->big, result, why);
 		case DP_TYPE_INT32:
 		case DP_TYPE_INT64:
-			return convert_to_integer(v, type, result, why);
+			return convert_to_integer(v, to, result, why);
+		case DP_TYPE_BINARY:
+			return dp_convert_to_binary(v, to, result, why);
 		case DP_TYPE_DECIMAL128:
 			return convert_to_decimal(v, result, why);
 		case DP_TYPE_DATE:
@@ -391,10 +453,7 @@ convert_value(const DpNode *node, const DpValue *v, uint8 type, DpValue *result,
 			*result = *v;
 			return v->type == DP_TYPE_OBJECTID;
 		case DP_TYPE_STRING:
-			if (v->type == DP_TYPE_SYMBOL || v->type == DP_TYPE_CODE)
-				return false;
-			s = dp_value_as_string(v, &len);
-			return s != NULL && dp_result_string(result, s, len);
+			return convert_to_string(node, v, to, result, why);
 		default:
 			return false;
 	}
@@ -417,13 +476,17 @@ convert_error(const DpNode *node, const DpValue *v, uint8 type, const char *why)
 static bool
 to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
+	DpConversion to = { node->op->which, DP_BINARY_UUID, DP_FORMAT_AUTO, false };
 	DpValue v;
 	const char *why;
+
+	if (to.type == DP_TYPE_BINARY)
+		to.format = DP_FORMAT_UUID;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
 		return dp_result_null(result);
-	if (!convert_value(node, &v, node->op->which, result, &why))
+	if (!convert_value(node, &v, &to, result, &why))
 		convert_error(node, &v, node->op->which, why);
 	return true;
 }
@@ -434,9 +497,9 @@ to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static uint8
 target_type(const DpNode *node, const DpValue *to)
 {
-	static const uint8 types[] = { DP_TYPE_DOUBLE, DP_TYPE_STRING,    DP_TYPE_OBJECTID,
-								   DP_TYPE_BOOL,   DP_TYPE_DATE,      DP_TYPE_INT32,
-								   DP_TYPE_INT64,  DP_TYPE_DECIMAL128 };
+	static const uint8 types[] = { DP_TYPE_DOUBLE,   DP_TYPE_STRING, DP_TYPE_BINARY,
+								   DP_TYPE_OBJECTID, DP_TYPE_BOOL,   DP_TYPE_DATE,
+								   DP_TYPE_INT32,    DP_TYPE_INT64,  DP_TYPE_DECIMAL128 };
 	int64 code;
 
 	if (to->type == DP_TYPE_STRING)
@@ -457,16 +520,64 @@ target_type(const DpNode *node, const DpValue *to)
 	return 0; /* not reached */
 }
 
+/* The position of the word that an argument is; -1 if it is null or not given. */
+static int
+word_arg(const DpNode *node, int i, DpExprState *state, const char *what, const char *const *words,
+		 int nwords)
+{
+	DpValue v;
+
+	dp_arg(node, i, state, &v);
+	if (dp_is_nullish(&v))
+		return -1;
+	if (v.type != DP_TYPE_STRING)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a string as its %s, not %s",
+					  what, dp_operand_type(&v));
+	for (int w = 0; w < nwords; w++)
+		if (strcmp(words[w], DP_STRING_DATA(&v)) == 0)
+			return w;
+	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the %s \"%.100s\"", what,
+				  DP_STRING_DATA(&v));
+	return -1; /* not reached */
+}
+
+/* What $convert converts to: a type, or {type, subtype}. */
+static void
+conversion_read(const DpNode *node, DpExprState *state, const DpValue *to, DpConversion *conversion)
+{
+	static const char *const formats[] = { "auto", "base64", "base64url", "hex", "utf8", "uuid" };
+	static const char *const orders[] = { "little", "big" };
+	DpValue type = *to;
+	DpValue subtype;
+	int64 n = 0;
+
+	if (to->type == DP_TYPE_DOCUMENT)
+	{
+		if (!dp_field_find(to->data, to->len, "type", 4, &type))
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a type in its \"to\"");
+		if (dp_field_find(to->data, to->len, "subtype", 7, &subtype) &&
+			(!dp_value_to_int64(&subtype, &n) || n < 0 || n > 255 || (n > 9 && n < 128)))
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a subtype from 0 to 9, or from 128 to 255");
+	}
+	conversion->type = target_type(node, &type);
+	conversion->subtype = (int) n;
+	conversion->format =
+		DP_FORMAT_AUTO + word_arg(node, ARG_FORMAT, state, "format", formats, lengthof(formats));
+	conversion->big =
+		word_arg(node, ARG_BYTE_ORDER, state, "byteOrder", orders, lengthof(orders)) == 1;
+}
+
 /*
- * $convert: {input, to, onError, onNull}
+ * $convert: {input, to, onError, onNull, format, byteOrder}
  */
 static bool
 convert_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpValue input;
 	DpValue to;
+	DpConversion conversion;
 	const char *why;
-	uint8 type;
 
 	dp_arg(node, ARG_TO, state, &to);
 	dp_arg(node, ARG_INPUT, state, &input);
@@ -478,16 +589,18 @@ convert_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	}
 	if (dp_is_nullish(&to))
 		return dp_result_null(result);
-	type = target_type(node, &to);
-	if (convert_value(node, &input, type, result, &why))
+	conversion_read(node, state, &to, &conversion);
+	if (convert_value(node, &input, &conversion, result, &why))
 		return true;
 	if (node->args[ARG_ON_ERROR] == NULL)
-		convert_error(node, &input, type, why);
+		convert_error(node, &input, conversion.type, why);
 	return dp_arg(node, ARG_ON_ERROR, state, result);
 }
 
 const DpOperator dp_operators_convert[] = {
-	{ .name = "$convert", .eval = convert_eval, .names = "input to ?onError ?onNull" },
+	{ .name = "$convert",
+	  .eval = convert_eval,
+	  .names = "input to ?onError ?onNull ?format ?byteOrder" },
 	{ .name = "$isNumber", .eval = isnumber_eval, .min = 1, .max = 1 },
 	{ .name = "$toBool", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_BOOL },
 	{ .name = "$toDate", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DATE },
@@ -497,6 +610,7 @@ const DpOperator dp_operators_convert[] = {
 	{ .name = "$toLong", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_INT64 },
 	{ .name = "$toObjectId", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_OBJECTID },
 	{ .name = "$toString", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_STRING },
+	{ .name = "$toUUID", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_BINARY },
 	{ .name = "$type", .eval = type_eval, .min = 1, .max = 1 },
 	{ NULL }
 };

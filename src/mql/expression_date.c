@@ -36,7 +36,9 @@ static const int64 unit_ms[] = {
 enum
 {
 	OP_ADD,
-	OP_SUBTRACT
+	OP_SUBTRACT,
+	OP_INCREMENT,
+	OP_SECOND
 };
 
 int
@@ -274,6 +276,11 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	known = dp_zone_arg(node, 3, state, &zone) && known;
 	if (known && unit == UNIT_WEEK)
 		known = week_start_arg(node, 4, state, &start);
+	else if (node->args[4] != NULL)
+	{
+		dp_arg(node, 4, state, &v);
+		known = known && !dp_is_nullish(&v);
+	}
 	dp_arg(node, 0, state, &date);
 	if (!known || dp_is_nullish(&date))
 		return dp_result_null(result);
@@ -314,19 +321,40 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_date(result, dp_zone_utc(&zone, local));
 }
 
-const DpOperator dp_operators_date[] = { { .name = "$dateAdd",
-										   .eval = dateadd_eval,
-										   .names = "startDate unit amount ?timezone",
-										   .which = OP_ADD },
-										 { .name = "$dateDiff",
-										   .eval = datediff_eval,
-										   .names =
-											   "startDate endDate unit ?timezone ?startOfWeek" },
-										 { .name = "$dateSubtract",
-										   .eval = dateadd_eval,
-										   .names = "startDate unit amount ?timezone",
-										   .which = OP_SUBTRACT },
-										 { .name = "$dateTrunc",
-										   .eval = datetrunc_eval,
-										   .names = "date unit ?binSize ?timezone ?startOfWeek" },
-										 { NULL } };
+/*
+ * $tsSecond and $tsIncrement: the halves of a timestamp
+ */
+static bool
+timestamp_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	DpValue v;
+	uint64 bits;
+
+	dp_arg(node, 0, state, &v);
+	if (dp_is_nullish(&v))
+		return dp_result_null(result);
+	if (v.type != DP_TYPE_TIMESTAMP)
+		dp_node_type_error(node, "a timestamp", &v);
+	bits = (uint64) dp_get_int64(v.data);
+	return dp_result_int64(result, node->op->which == OP_SECOND ? bits >> 32 : (uint32) bits);
+}
+
+const DpOperator dp_operators_date[] = {
+	{ .name = "$dateAdd",
+	  .eval = dateadd_eval,
+	  .names = "startDate unit amount ?timezone",
+	  .which = OP_ADD },
+	{ .name = "$dateDiff",
+	  .eval = datediff_eval,
+	  .names = "startDate endDate unit ?timezone ?startOfWeek" },
+	{ .name = "$dateSubtract",
+	  .eval = dateadd_eval,
+	  .names = "startDate unit amount ?timezone",
+	  .which = OP_SUBTRACT },
+	{ .name = "$dateTrunc",
+	  .eval = datetrunc_eval,
+	  .names = "date unit ?binSize ?timezone ?startOfWeek" },
+	{ .name = "$tsIncrement", .eval = timestamp_eval, .min = 1, .max = 1, .which = OP_INCREMENT },
+	{ .name = "$tsSecond", .eval = timestamp_eval, .min = 1, .max = 1, .which = OP_SECOND },
+	{ NULL }
+};

@@ -123,8 +123,7 @@ format_date(StringInfo out, const char *format, uint32 len, int64 utc, const DpZ
 								 (int) (minutes < 0 ? -minutes : minutes) % 60);
 				break;
 			case 'Z':
-				appendStringInfo(out, "%c%d", minutes < 0 ? '-' : '+',
-								 (int) (minutes < 0 ? -minutes : minutes));
+				appendStringInfo(out, "%d", (int) minutes);
 				break;
 			default:
 				return false;
@@ -451,13 +450,28 @@ read_date(Reading *r)
 	return true;
 }
 
+/* How many bytes a blank has that may surround a date: ASCII's, NUL and the no-break space. */
+static int
+blank_len(const char *s, const char *end)
+{
+	if (s < end && (*s == '\0' || isspace((unsigned char) *s)))
+		return 1;
+	return end - s >= 2 && memcmp(s, "\xc2\xa0", 2) == 0 ? 2 : 0;
+}
+
 bool
 dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why)
 {
 	Reading r;
+	int n;
 
 	*why = "the string is not a date";
 	reading_init(&r, s, len, zone);
+	while ((n = blank_len(r.s, r.end)) > 0)
+		r.s += n;
+	while (r.end > r.s && (blank_len(r.end - 1, r.end) == 1 ||
+						   (r.end - r.s > 1 && blank_len(r.end - 2, r.end) == 2)))
+		r.end -= blank_len(r.end - 1, r.end) == 1 ? 1 : 2;
 	if (!read_date(&r))
 		return false;
 	if (r.s < r.end)
@@ -467,7 +481,7 @@ dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, cons
 		if (read_char(&r, 'T') || read_char(&r, 't'))
 			has_time = true;
 		else
-			while (read_char(&r, ' '))
+			while (read_char(&r, ' ') || read_char(&r, '\t'))
 				has_time = r.s < r.end && isdigit((unsigned char) *r.s);
 		if (has_time && !read_time(&r))
 			return false;
@@ -554,7 +568,8 @@ date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen
 			{
 				bool west = r.s < r.end && *r.s == '-';
 
-				ok = (read_char(&r, '+') || read_char(&r, '-')) && read_digits(&r, 1, 4, &n);
+				(void) (read_char(&r, '+') || read_char(&r, '-'));
+				ok = read_digits(&r, 1, 4, &n);
 				r.zone_read = true;
 				r.zone.tz = NULL;
 				r.zone.offset = (west ? -n : n) * DP_MS_MINUTE;

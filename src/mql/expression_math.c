@@ -21,11 +21,18 @@
 /* Exponents beyond this give infinity or 0 in any case */
 #define MAX_EXPONENT 20000
 
+/* A scale beyond that of any decimal */
+#define ALL_DIGITS 10000
+
+/* What is too small for a decimal */
+#define LEAST_ZERO "0E-6176"
+
 enum
 {
 	OP_EXP,
 	OP_LN,
 	OP_LOG10,
+	OP_SIGMOID,
 	OP_SQRT
 };
 
@@ -95,16 +102,22 @@ dp_decimal_ln(const uint8 *d)
 												   numeric_ln10()));
 }
 
-/* A numeric times a power of ten, as a decimal. */
-void
-dp_numeric_to_decimal_shifted(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
+/* A numeric times a power of ten, as a decimal with zeros up to the scale. */
+static void
+numeric_to_decimal_scaled(Datum n, int shift, int scale, uint8 out[DP_DECIMAL128_SIZE])
 {
 	DpExact e;
 
 	dp_exact_from_numeric(DatumGetNumeric(n), &e);
 	if (e.ndigits > 0)
 		e.point += shift;
-	dp_exact_round_to_decimal128(&e, 0, out);
+	dp_exact_round_to_decimal128(&e, scale, out);
+}
+
+void
+dp_numeric_to_decimal_shifted(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
+{
+	numeric_to_decimal_scaled(n, shift, 0, out);
 }
 
 /* e to the power of a numeric, as a decimal. */
@@ -116,8 +129,9 @@ dp_decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 
 	if (fabs(approximate) > MAX_EXPONENT)
 	{
-		(void) dp_decimal128_from_text(approximate > 0 ? "Infinity" : "0", approximate > 0 ? 8 : 1,
-									   out);
+		const char *text = approximate > 0 ? "Infinity" : LEAST_ZERO;
+
+		(void) dp_decimal128_from_text(text, strlen(text), out);
 		return;
 	}
 	/* powers of ten are split off */
@@ -128,7 +142,7 @@ dp_decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_exp, x), shift, out);
 }
 
-/* The square root of a finite decimal that is not negative. */
+/* The square root of a finite decimal that is not negative; of a zero, the zero with its sign. */
 static void
 decimal_sqrt(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 {
@@ -139,9 +153,31 @@ decimal_sqrt(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 
 	dp_exact_from_value(&v, &e, buf);
 	shift = e.point & ~1;
-	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_sqrt,
-													  dp_exact_to_numeric(&e, -shift)),
-								  shift / 2, out);
+	numeric_to_decimal_scaled(DirectFunctionCall1(numeric_sqrt, dp_exact_to_numeric(&e, -shift)),
+							  shift / 2, -(dp_decimal_exponent(d) >> 1), out);
+	out[15] |= d[15] & 0x80;
+}
+
+/* 1 / (1 + e to the power of -x) for a finite decimal */
+static void
+decimal_sigmoid(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
+{
+	uint8 one[DP_DECIMAL128_SIZE];
+	uint8 power[DP_DECIMAL128_SIZE];
+	uint8 sum[DP_DECIMAL128_SIZE];
+
+	(void) dp_decimal128_from_text("1", 1, one);
+	dp_decimal_exp(
+		DirectFunctionCall1(numeric_uminus,
+							DirectFunctionCall2(numeric_round,
+												NumericGetDatum(dp_decimal128_to_numeric(d)),
+												Int32GetDatum(DP_WORK_SCALE))),
+		power);
+	dp_decimal_combine(DP_DECIMAL_ADD, one, power, sum);
+	if (dp_decimal_is_finite(sum))
+		dp_decimal_combine(DP_DECIMAL_DIVIDE, one, sum, out);
+	else
+		(void) dp_decimal128_from_text(LEAST_ZERO, strlen(LEAST_ZERO), out);
 }
 
 /* One decimal to the power of another; the case of 0 to a negative power is ruled out. */
@@ -167,8 +203,13 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 	{
 		DpValue x = { base, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
 
-		/* infinities and zeros are what they are for doubles */
-		dp_double_to_decimal(pow(dp_number_to_double(&x), dp_number_to_double(&y)), out);
+		double power = pow(dp_number_to_double(&x), dp_number_to_double(&y));
+
+		/* infinities are what they are for doubles */
+		if (power == 0)
+			(void) dp_decimal128_from_text(LEAST_ZERO, strlen(LEAST_ZERO), out);
+		else
+			dp_double_to_decimal(power, out);
 	}
 	else if (whole && n >= -2000 && n <= 2000)
 	{
@@ -180,10 +221,10 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 
 		dp_exact_from_value(&x, &e, buf);
 		shift = e.point - 1;
-		dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_power,
-														  dp_exact_to_numeric(&e, -shift),
-														  dp_int_to_numeric(n < 0 ? -n : n)),
-									  shift * (int) (n < 0 ? -n : n), power);
+		numeric_to_decimal_scaled(DirectFunctionCall2(numeric_power,
+													  dp_exact_to_numeric(&e, -shift),
+													  dp_int_to_numeric(n < 0 ? -n : n)),
+								  shift * (int) (n < 0 ? -n : n), ALL_DIGITS, power);
 		if (n < 0)
 			dp_decimal_combine(DP_DECIMAL_DIVIDE, one, power, out);
 		else
@@ -241,7 +282,7 @@ need_positive(const DpNode *node, const DpValue *v)
 /* ---------------------------------------------------------------- operators */
 
 /*
- * $exp, $ln, $log10 and $sqrt
+ * $exp, $ln, $log10, $sigmoid and $sqrt
  */
 static bool
 function_eval(const DpNode *node, DpExprState *state, DpValue *result)
@@ -269,6 +310,8 @@ function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 											   NumericGetDatum(dp_decimal128_to_numeric(v.data)),
 											   Int32GetDatum(DP_WORK_SCALE)),
 						   out);
+		else if (which == OP_SIGMOID)
+			decimal_sigmoid(v.data, out);
 		else if (which == OP_SQRT)
 			decimal_sqrt(v.data, out);
 		else if (which == OP_LN)
@@ -282,8 +325,20 @@ function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_decimal(result, out);
 	}
 	d = dp_number_to_double(&v);
-	d = which == OP_EXP ? exp(d) : which == OP_SQRT ? sqrt(d) : which == OP_LN ? log(d) : log10(d);
-	if (v.type == DP_TYPE_DECIMAL128)
+	d = which == OP_EXP       ? exp(d)
+		: which == OP_SQRT    ? sqrt(d)
+		: which == OP_LN      ? log(d)
+		: which == OP_SIGMOID ? 1 / (1 + exp(-d))
+							  : log10(d);
+	if (v.type == DP_TYPE_DECIMAL128 && which == OP_SIGMOID && !isnan(d))
+	{
+		const char *text = d == 0 ? LEAST_ZERO : "1";
+
+		(void) dp_decimal128_from_text(text, strlen(text), out);
+		return dp_result_decimal(result, out);
+	}
+	/* logarithms of NaN are doubles */
+	if (v.type == DP_TYPE_DECIMAL128 && !(isnan(d) && (which == OP_LN || which == OP_LOG10)))
 	{
 		dp_double_to_decimal(d, out);
 		return dp_result_decimal(result, out);
@@ -315,13 +370,19 @@ log_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_number_to_decimal(&base, y);
 		if (dp_decimal_is_finite(x) && dp_decimal_is_finite(y))
 		{
-			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(x),
-															  dp_decimal_ln(y)),
-										  0, x);
+			uint8 quotient[DP_DECIMAL128_SIZE];
+
+			/* both logarithms are rounded, as MongoDB's are */
+			dp_numeric_to_decimal_shifted(dp_decimal_ln(x), 0, x);
+			dp_numeric_to_decimal_shifted(dp_decimal_ln(y), 0, y);
+			dp_decimal_combine(DP_DECIMAL_DIVIDE, x, y, quotient);
+			return dp_result_decimal(result, quotient);
+		}
+		if (!dp_decimal_is_nan(x) && !dp_decimal_is_nan(y))
+		{
+			dp_double_to_decimal(log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)), x);
 			return dp_result_decimal(result, x);
 		}
-		dp_double_to_decimal(log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)), x);
-		return dp_result_decimal(result, x);
 	}
 	return dp_result_double(result, log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)));
 }
@@ -532,6 +593,7 @@ const DpOperator dp_operators_math[] = {
 	{ .name = "$rand", .eval = rand_eval, .compile = rand_compile },
 	TRIG("$sin", 0),
 	TRIG("$sinh", 6),
+	{ .name = "$sigmoid", .eval = function_eval, .min = 1, .max = 1, .which = OP_SIGMOID },
 	{ .name = "$sqrt", .eval = function_eval, .min = 1, .max = 1, .which = OP_SQRT },
 	TRIG("$tan", 2),
 	TRIG("$tanh", 8),

@@ -221,7 +221,9 @@ extern void dp_double_to_decimal(double d, uint8 out[DP_DECIMAL128_SIZE]);
 extern void dp_number_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE]);
 extern bool dp_decimal_is_nan(const uint8 *d);
 extern bool dp_decimal_is_finite(const uint8 *d);
-extern int dp_decimal_sign(const uint8 *d); /* of NaN: 0 */
+extern bool dp_decimal_is_whole(const uint8 *d); /* NaN, or written without an exponent */
+extern int dp_decimal_exponent(const uint8 *d);  /* of a finite one */
+extern int dp_decimal_sign(const uint8 *d);      /* of NaN: 0 */
 
 typedef enum DpDecimalOp
 {

@@ -108,15 +108,27 @@ dp_decimal_sign(const uint8 *d)
 	return e.ndigits == 0 ? 0 : e.negative ? -1 : 1;
 }
 
+static inline bool
+decimal_is_negative(const uint8 *d)
+{
+	return (d[15] & 0x80) != 0;
+}
+
 /* The exponent of a finite decimal. */
-static int
-decimal_exponent(const uint8 *d)
+int
+dp_decimal_exponent(const uint8 *d)
 {
 	uint64 high = (uint64) dp_get_int64(d + 8);
 
 	if (((high >> 61) & 3) == 3)
 		return (int) ((high >> 47) & 0x3fff) - DECIMAL128_BIAS;
 	return (int) ((high >> 49) & 0x3fff) - DECIMAL128_BIAS;
+}
+
+bool
+dp_decimal_is_whole(const uint8 *d)
+{
+	return dp_decimal_is_nan(d) || (dp_decimal_is_finite(d) && dp_decimal_exponent(d) == 0);
 }
 
 bool
@@ -215,6 +227,9 @@ decimal_divide(const uint8 *a, const uint8 *b, int exponent, uint8 out[DP_DECIMA
 void
 dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_DECIMAL128_SIZE])
 {
+	bool aneg = decimal_is_negative(a);
+	bool bneg = decimal_is_negative(b);
+	bool negative; /* if the result is 0 */
 	Datum x;
 	Datum y;
 	Datum result = (Datum) 0;
@@ -224,12 +239,18 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 	if (dp_decimal_is_nan(a) || dp_decimal_is_nan(b))
 	{
 		(void) dp_decimal128_from_text("NaN", 3, out);
+		if (dp_decimal_is_nan(a) ? aneg : bneg)
+			out[15] |= 0x80;
 		return;
 	}
+	negative = op == DP_DECIMAL_ADD        ? aneg && bneg
+			   : op == DP_DECIMAL_SUBTRACT ? aneg && !bneg
+			   : op == DP_DECIMAL_MODULO   ? aneg
+										   : aneg != bneg;
 	if (dp_decimal_is_finite(a) && dp_decimal_is_finite(b))
 	{
-		int aexp = decimal_exponent(a);
-		int bexp = decimal_exponent(b);
+		int aexp = dp_decimal_exponent(a);
+		int bexp = dp_decimal_exponent(b);
 
 		exponent = op == DP_DECIMAL_MULTIPLY ? aexp + bexp
 				   : op == DP_DECIMAL_DIVIDE ? aexp - bexp
@@ -237,6 +258,8 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 		if (op == DP_DECIMAL_DIVIDE && dp_decimal_sign(b) != 0)
 		{
 			decimal_divide(a, b, exponent, out);
+			if (negative)
+				out[15] |= 0x80;
 			return;
 		}
 	}
@@ -271,6 +294,8 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 	}
 	dp_exact_from_numeric(DatumGetNumeric(result), &e);
 	dp_exact_round_to_decimal128(&e, -exponent, out);
+	if (e.rank == 0 && e.ndigits == 0 && negative)
+		out[15] |= 0x80;
 }
 
 /* ---------------------------------------------------------------- rounding */
@@ -386,7 +411,7 @@ dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int pl
 			return true;
 
 		default:
-			if (!dp_decimal_is_finite(v->data) || decimal_exponent(v->data) >= -place)
+			if (!dp_decimal_is_finite(v->data))
 			{
 				*result = *v;
 				return true;
@@ -394,6 +419,7 @@ dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int pl
 			dp_exact_from_value(v, &e, buf);
 			exact_round(&e, rounding, place, rounded);
 			dp_exact_round_to_decimal128(&e, place, decimal);
+			decimal[15] |= v->data[15] & 0x80;
 			return dp_result_decimal(result, decimal);
 	}
 }

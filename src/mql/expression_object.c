@@ -10,21 +10,30 @@
 #include "mql/expression_node.h"
 
 /*
- * $mergeObjects: later fields win, at the place of the first.
+ * $mergeObjects: later fields win, at the place of the first.  A single array counts as its
+ * elements.
  */
 static bool
 merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	DpValue few[4];
-	DpValue *documents =
-		node->nargs <= (int) lengthof(few) ? few : palloc(sizeof(DpValue) * (Size) node->nargs);
+	DpValue *documents = few;
+	int nargs = node->nargs;
 	int n = 0;
 
-	for (int i = 0; i < node->nargs; i++)
+	if (nargs == 1 && dp_arg(node, 0, state, &few[0]) && few[0].type == DP_TYPE_ARRAY)
+		nargs = dp_array_values(&few[0], &documents);
+	else
 	{
-		DpValue v;
+		if (nargs > (int) lengthof(few))
+			documents = palloc(sizeof(DpValue) * (Size) nargs);
+		for (int i = nargs == 1 ? 1 : 0; i < nargs; i++)
+			dp_arg(node, i, state, &documents[i]);
+	}
+	for (int i = 0; i < nargs; i++)
+	{
+		DpValue v = documents[i];
 
-		dp_arg(node, i, state, &v);
 		if (dp_is_nullish(&v))
 			continue;
 		if (v.type != DP_TYPE_DOCUMENT)

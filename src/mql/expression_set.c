@@ -161,17 +161,19 @@ difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	DpValue *b;
 	DpValue *seen;
 	DpValue array;
+	DpValue other;
 	bool *taken;
 	int na;
 	int nb;
 	int nseen;
 	int kept = 0;
-	bool found;
 
 	dp_arg(node, 0, state, &array);
-	found = set_of(node, &array, &seen, &nseen);
-	if (!set_arg(node, 1, state, &b, &nb) || !found)
+	dp_arg(node, 1, state, &other);
+	if (dp_is_nullish(&array) || dp_is_nullish(&other))
 		return dp_result_null(result);
+	(void) set_of(node, &array, &seen, &nseen);
+	(void) set_of(node, &other, &b, &nb);
 	na = dp_array_values(&array, &a);
 	taken = palloc0(sizeof(bool) * Max(nseen, 1));
 	for (int i = 0; i < na; i++)

@@ -5,12 +5,15 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "common/shortest_dec.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
 #include "bson/number.h"
 #include "bson/text.h"
-#include "mql/expression_node.h"
+#include "mql/expression_date.h"
 
 enum
 {
@@ -61,15 +64,28 @@ string_required(const DpNode *node, int i, DpExprState *state, const char **s, u
 	*len = DP_STRING_LEN(&v);
 }
 
+/* "Jul 20 18:40:00:1", the text of a timestamp: its month, day and time, and its counter */
+static char *
+timestamp_text(const DpValue *v)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	uint64 bits = (uint64) dp_get_int64(v->data);
+	DpParts p;
+
+	dp_parts_of((int64) (bits >> 32) * DP_MS_SECOND, &p);
+	return psprintf("%.3s %2d %02d:%02d:%02d:%u", months + 3 * (p.month - 1), p.day, p.hour,
+					p.minute, p.second, (uint32) bits);
+}
+
 /*
- * The same for operators that also take numbers and dates, as their text, and
- * null as "".
+ * The same for operators that also take numbers, dates and timestamps, as their text, and null as
+ * "".  Of a double that is six digits.
  */
 static void
 text_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *len)
 {
 	DpValue v;
-	char *text;
+	const char *text;
 
 	dp_arg(node, i, state, &v);
 	if (v.type == DP_TYPE_STRING || v.type == DP_TYPE_SYMBOL || v.type == DP_TYPE_CODE)
@@ -84,10 +100,19 @@ text_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *
 		*len = 0;
 		return;
 	}
-	text = v.type == DP_TYPE_BOOL ? NULL : dp_value_as_string(&v, len);
-	if (text == NULL)
-		dp_node_type_error(node, "a string, a number or a date", &v);
+	if (v.type == DP_TYPE_DOUBLE)
+	{
+		double d = dp_get_double(v.data);
+
+		text = isnan(d) ? "nan" : isinf(d) ? (d < 0 ? "-inf" : "inf") : psprintf("%g", d);
+	}
+	else if (v.type == DP_TYPE_TIMESTAMP)
+		text = timestamp_text(&v);
+	else if (v.type == DP_TYPE_BOOL || v.type == DP_TYPE_OBJECTID ||
+			 (text = dp_value_as_string(&v, len)) == NULL)
+		dp_node_type_error(node, "a string, a number, a date or a timestamp", &v);
 	*s = text;
+	*len = strlen(text);
 }
 
 /* The number of bytes of the character at s. */
@@ -175,8 +200,15 @@ dp_value_as_string(const DpValue *v, uint32 *len)
 				appendStringInfoString(&out, "NaN");
 			else if (isinf(d))
 				appendStringInfoString(&out, d < 0 ? "-Infinity" : "Infinity");
+			else if (fabs(d) >= 1e15 && fabs(d) < 1e16)
+				appendStringInfo(&out, "%.17g", d);
 			else
-				appendStringInfo(&out, "%.16g", d);
+			{
+				char shortest[DOUBLE_SHORTEST_DECIMAL_LEN];
+
+				double_to_shortest_decimal_buf(d, shortest);
+				appendStringInfoString(&out, shortest);
+			}
 			break;
 		}
 		case DP_TYPE_DECIMAL128:
@@ -253,6 +285,8 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (!string_arg(node, 0, state, &s, &len))
 		return dp_result_null(result);
 	string_required(node, 1, state, &what, &whatlen);
+	if (chars && len == 0 && whatlen == 0 && node->nargs == 2)
+		return dp_result_int32(result, 0);
 	end = chars ? dp_count_chars(s, len) : len;
 	if (node->nargs > 2)
 	{
@@ -277,9 +311,9 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		uint32 from = char_offset(s, len, start);
 		uint32 to = char_offset(s, len, end);
 
-		found = find_bytes(s, to, what, whatlen, from);
-		if (found >= 0)
-			found = start + dp_count_chars(s + from, found - from);
+		/* it has to begin before the end */
+		found = find_bytes(s, len, what, whatlen, from);
+		found = found < 0 || found >= to ? -1 : start + dp_count_chars(s + from, found - from);
 	}
 	else
 		found = find_bytes(s, end, what, whatlen, start);
@@ -343,8 +377,8 @@ strcasecmp_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 /*
- * $substrBytes, $substr: [string, start, length].  A negative start gives "", a
- * negative length means up to the end.
+ * $substrBytes, $substr: [string, start, length].  A negative length means up to the end, as does a
+ * decimal that is no int64.  Doubles are truncated, decimals rounded.
  */
 static bool
 substrbytes_eval(const DpNode *node, DpExprState *state, DpValue *result)
@@ -362,12 +396,18 @@ substrbytes_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_arg(node, i + 1, state, &v);
 		if (!dp_type_is_number(v.type))
 			dp_node_type_error(node, "numbers as start and length", &v);
-		if (!dp_result_rounded(&whole, &v, DP_ROUND_TRUNCATE, 0) ||
-			!dp_value_to_int64(&whole, &bounds[i]))
+		dp_result_rounded(&whole, &v,
+						  v.type == DP_TYPE_DECIMAL128 ? DP_ROUND_HALF_EVEN : DP_ROUND_TRUNCATE, 0);
+		if (dp_value_to_int64(&whole, &bounds[i]))
+			continue;
+		if (i == 0 || v.type != DP_TYPE_DECIMAL128)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
 						  "needs a start and a length that are whole numbers");
+		bounds[i] = -1;
 	}
-	if (bounds[0] < 0 || bounds[0] >= len)
+	if (bounds[0] < 0)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a start that is not negative");
+	if (bounds[0] >= len)
 		return dp_result_string(result, "", 0);
 	if (bounds[1] < 0 || bounds[1] > len - bounds[0])
 		bounds[1] = len - bounds[0];
@@ -409,12 +449,20 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	uint32 len;
 	uint32 bylen;
 	uint32 from = 0;
-	bool one = string_arg(node, 0, state, &s, &len);
-	bool two = string_arg(node, 1, state, &by, &bylen);
+	DpValue v[2];
 	DpBuilder b;
 
-	if (!one || !two)
+	for (int i = 0; i < 2; i++)
+		dp_arg(node, i, state, &v[i]);
+	if (dp_is_nullish(&v[0]) || dp_is_nullish(&v[1]))
 		return dp_result_null(result);
+	for (int i = 0; i < 2; i++)
+		if (v[i].type != DP_TYPE_STRING)
+			dp_node_type_error(node, "a string", &v[i]);
+	s = DP_STRING_DATA(&v[0]);
+	len = DP_STRING_LEN(&v[0]);
+	by = DP_STRING_DATA(&v[1]);
+	bylen = DP_STRING_LEN(&v[1]);
 	if (bylen == 0)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a delimiter that is not empty");
 	dp_result_builder(&b, len + 64);
