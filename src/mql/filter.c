@@ -167,7 +167,7 @@ group_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch, Dp
 	for (int i = 0; i < node->u.children.n; i++)
 	{
 		const DpFilterNode *child = node->u.children.nodes[i];
-		FilterWatch *noted = node->op == FILTER_NOR ? NULL : watch;
+		FilterWatch *noted = node->op == FILTER_AND ? watch : NULL;
 		bool met;
 
 		if (child->op < FILTER_FIRST_CONDITION)
@@ -383,9 +383,9 @@ array_match(const DpFilterNode *node, const DpValue *array, int step, FilterWatc
 			continue;
 		if (step + 1 == path->nsteps)
 		{
-			/* the element itself: its own elements are not tried */
+			/* the element itself: its own elements are not tried, and $ does not mean it */
 			if (dp_filter_test(node, &value))
-				goto met;
+				return true;
 			continue;
 		}
 		at = value;
@@ -491,6 +491,11 @@ dp_filter_match_position(DpFilter *filter, const DpValue *doc, const char *array
 	bool matched;
 
 	matched = doc->type == DP_TYPE_DOCUMENT && tree_match(filter->root, doc, &watch);
+	if (matched && watch.index < 0)
+	{
+		watch.array_path = NULL;
+		(void) tree_match(filter->root, doc, &watch);
+	}
 	*index = watch.index;
 	return matched;
 }

@@ -484,7 +484,8 @@ parse_size(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_SIZE, o->path);
 
-	if (!dp_value_to_whole(&o->field->value, &node->u.size) || node->u.size < 0)
+	if (!dp_value_to_whole(&o->field->value, &node->u.size) || node->u.size < 0 ||
+		node->u.size > PG_INT32_MAX)
 		dp_bad_spec(o->location, "\"$size\" needs a whole number that is not negative");
 }
 

@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -61,8 +63,9 @@ struct DpProjection
 typedef struct Compile
 {
 	DpProjection *p;
-	bool has_kind; /* whether it is an inclusion is known */
-	char id;       /* of _id alone: '+', '-' or 0 */
+	bool has_kind;  /* whether it is an inclusion is known */
+	bool has_match; /* $elemMatch occurs, with both kinds */
+	char id;        /* of _id alone: '+', '-' or 0 */
 } Compile;
 
 /* While a projection is applied */
@@ -140,6 +143,15 @@ field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
 	return field;
 }
 
+/* A number of elements: the fraction is cut off, and what is too large is limited. */
+static int64
+slice_number(const DpValue *v)
+{
+	double d = dp_number_to_double(v);
+
+	return isnan(d) ? 0 : (int64) Max(Min(d, PG_INT32_MAX), -PG_INT32_MAX);
+}
+
 /*
  * {$slice: n} or {$slice: [skip, n]}: the form of queries.  Returns false if it
  * is the one of expressions.
@@ -148,26 +160,24 @@ static bool
 compile_slice(Field *field, const DpValue *arg, const char *path)
 {
 	DpValue *parts;
-	int64 n;
 
 	if (dp_type_is_number(arg->type))
 	{
-		if (!dp_value_to_whole(arg, &n))
-			projection_error(path, "$slice needs a whole number");
-		field->from_end = n < 0;
-		field->take = n < 0 ? (n < -PG_INT32_MAX ? PG_INT32_MAX : -n) : n;
+		field->take = slice_number(arg);
+		field->from_end = field->take < 0;
+		field->take = Abs(field->take);
 		field->kind = FIELD_SLICE;
 		return true;
 	}
 	if (arg->type != DP_TYPE_ARRAY || dp_array_values(arg, &parts) != 2 ||
-		!dp_type_is_number(parts[0].type))
+		!dp_type_is_number(parts[0].type) || parts[1].type == DP_TYPE_NULL)
 		return false;
-	if (!dp_value_to_whole(&parts[0], &field->skip) || !dp_value_to_whole(&parts[1], &field->take))
-		projection_error(path, "$slice needs whole numbers");
+	if (!dp_type_is_number(parts[1].type))
+		projection_error(path, "$slice needs numbers");
+	field->skip = slice_number(&parts[0]);
+	field->take = slice_number(&parts[1]);
 	if (field->take <= 0)
 		projection_error(path, "$slice needs a number of elements that is greater than 0");
-	field->skip = Max(Min(field->skip, PG_INT32_MAX), -PG_INT32_MAX);
-	field->take = Min(field->take, PG_INT32_MAX);
 	field->kind = FIELD_SLICE;
 	return true;
 }
@@ -223,7 +233,7 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 				if (element.value.type != DP_TYPE_DOCUMENT)
 					projection_error(path, "$elemMatch needs a document, not %s",
 									 dp_type_name(element.value.type));
-				decide(c, true, path);
+				c->has_match = true;
 				field->kind = FIELD_ELEM_MATCH;
 				field->filter =
 					dp_filter_compile(&element.value,
@@ -367,7 +377,7 @@ dp_projection_compile(const DpValue *spec, int flags)
 	compile_fields(&c, spec, &p->root, "");
 	p->empty = p->root.names.n == 0;
 	if (!c.has_kind)
-		p->inclusion = c.id == '+';
+		p->inclusion = c.id == '+' || c.has_match;
 	if (p->inclusion && !p->empty)
 	{
 		/* _id comes along unless it is excluded */
@@ -498,17 +508,15 @@ append_computed(Apply *a, const Field *field)
  * Appends the first element that $elemMatch matches, as an array of one.
  */
 static void
-append_elem_match(Apply *a, const Field *field, const DpValue *doc)
+append_elem_match(Apply *a, const Field *field, const DpValue *array)
 {
-	DpValue array;
 	DpValue v;
 	DpIter iter;
 
 	CHECK_FOR_INTERRUPTS();
-	if (!dp_field_find(doc->data, doc->len, field->name, field->namelen, &array) ||
-		array.type != DP_TYPE_ARRAY)
+	if (array->type != DP_TYPE_ARRAY)
 		return;
-	dp_iter_init_value(&iter, &array);
+	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &v))
 	{
 		if (dp_filter_match_value(field->filter, &v))
@@ -618,8 +626,11 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 				break;
 			case FIELD_EXCLUDE:
 				break;
-			case FIELD_COMPUTE:
 			case FIELD_ELEM_MATCH:
+				if (!inclusion)
+					append_elem_match(a, field, &element.value);
+				/* FALLTHROUGH */
+			case FIELD_COMPUTE:
 				left++; /* these are not counted */
 				break;
 		}
@@ -630,9 +641,11 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 	for (uint32 i = 0; i < parent->names.n; i++)
 	{
 		const Field *f = parent->fields[i];
+		DpValue array;
 
-		if (f->kind == FIELD_ELEM_MATCH)
-			append_elem_match(a, f, doc);
+		if (f->kind == FIELD_ELEM_MATCH &&
+			dp_field_find(doc->data, doc->len, f->name, f->namelen, &array))
+			append_elem_match(a, f, &array);
 		if (seen == NULL || !seen[i])
 			append_computed(a, f);
 	}

@@ -132,18 +132,6 @@ push_compile(DpUpdateNode *leaf, const DpLocation *location)
 	if (leaf->operand.type != DP_TYPE_DOCUMENT ||
 		!dp_document_find(leaf->operand.data, leaf->operand.len, "$each", 5, &each))
 	{
-		if (leaf->operand.type == DP_TYPE_DOCUMENT)
-		{
-			dp_iter_init_value(&iter, &leaf->operand);
-			while (dp_iter_next(&iter, &element))
-				if (strcmp(element.name, "$position") == 0 || strcmp(element.name, "$slice") == 0 ||
-					strcmp(element.name, "$sort") == 0)
-				{
-					DpLocation inner = dp_location_field(location, &element);
-
-					dp_bad_spec(&inner, "%s needs $each beside it", element.name);
-				}
-		}
 		spec->values = &leaf->operand;
 		spec->n = 1;
 		return;

@@ -224,6 +224,8 @@ compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *fi
 		dp_bad_spec(location, "the name of a field cannot contain a null character");
 	if (names_elements(field->name) || names_elements(name))
 		dp_bad_spec(location, "$rename cannot move elements of arrays");
+	if (strcmp(name, "_id") == 0)
+		dp_bad_spec(location, "$rename cannot move a field to _id");
 	source = add_path(update, field->name, field->namelen, location);
 	source->op = find_operator("$unset");
 	target = add_path(update, name, len, location);

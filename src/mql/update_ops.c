@@ -7,11 +7,11 @@
 
 #include "access/xact.h"
 #include "common/int.h"
-#include "utils/numeric.h"
 #include "utils/timestamp.h"
 
 #include "bson/compare.h"
 #include "bson/number.h"
+#include "mql/expression_node.h"
 #include "mql/update_tree.h"
 
 /* One of the steps of $bit */
@@ -166,35 +166,12 @@ calculate(const DpUpdateNode *leaf, bool multiply, const DpValue *a, const DpVal
 	result->data = bytes;
 	if (a->type == DP_TYPE_DECIMAL128 || b->type == DP_TYPE_DECIMAL128)
 	{
-		Numeric numbers[2];
-		const DpValue *values[2] = { a, b };
+		uint8 x[DP_DECIMAL128_SIZE];
+		uint8 y[DP_DECIMAL128_SIZE];
 
-		for (int i = 0; i < 2; i++)
-		{
-			uint8 decimal[DP_DECIMAL128_SIZE];
-
-			if (values[i]->type == DP_TYPE_DECIMAL128)
-				numbers[i] = dp_decimal128_to_numeric(values[i]->data);
-			else if (values[i]->type != DP_TYPE_DOUBLE)
-				numbers[i] = int64_to_numeric(integer_of(values[i]));
-			else
-			{
-				/* a double counts with fifteen digits, those that are certain */
-				double d = dp_get_double(values[i]->data);
-				char text[64];
-				int len;
-
-				len = isinf(d) || isnan(d) ? 0 : snprintf(text, sizeof(text), "%.14e", d);
-				if (len > 0 && dp_decimal128_from_text(text, len, decimal))
-					numbers[i] = dp_decimal128_to_numeric(decimal);
-				else
-					numbers[i] = dp_double_to_numeric(d);
-			}
-		}
-		dp_numeric_round_to_decimal128(multiply
-										   ? numeric_mul_opt_error(numbers[0], numbers[1], NULL)
-										   : numeric_add_opt_error(numbers[0], numbers[1], NULL),
-									   bytes);
+		dp_number_to_decimal(a, x);
+		dp_number_to_decimal(b, y);
+		dp_decimal_combine(multiply ? DP_DECIMAL_MULTIPLY : DP_DECIMAL_ADD, x, y, bytes);
 		result->type = DP_TYPE_DECIMAL128;
 		result->len = DP_DECIMAL128_SIZE;
 	}
@@ -234,8 +211,8 @@ calculate(const DpUpdateNode *leaf, bool multiply, const DpValue *a, const DpVal
 }
 
 /*
- * The sum or the product takes the old value's place.  Raises DATATYPE_MISMATCH if that is no
- * number.
+ * The sum or the product takes the old value's place, unless it equals it.  Raises
+ * DATATYPE_MISMATCH if that is no number.
  */
 static void
 calculate_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *location,
@@ -247,7 +224,8 @@ calculate_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdateLocation *lo
 	if (!dp_type_is_number(location->value.type))
 		dp_update_leaf_error(leaf, &location->value, "a number");
 	calculate(leaf, multiply, &location->value, &leaf->operand, bytes, &result);
-	dp_update_put(s, location, &result);
+	if (result.type != location->value.type || dp_value_compare(&result, &location->value) != 0)
+		dp_update_put(s, location, &result);
 }
 
 /* $inc */

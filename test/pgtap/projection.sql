@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(117);
+SELECT plan(129);
 
 -- ---------------------------------------------------------------- inclusion
 
@@ -48,14 +48,19 @@ SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns
   ('{_id: 1, b: 1, a: [1, 2], c: 1}', '{a: {$slice: [5, 1]}}', NULL, '{"_id": 1, "b": 1, "a": [], "c": 1}'),
   ('{_id: 1, b: 1, a: {x: [1, 2, 3]}}', '{"a.x": {$slice: 1}}', NULL, '{"_id": 1, "b": 1, "a": {"x": [1]}}'),
   ('{_id: 1, a: [{x: [1, 2]}, {x: 3}, 4]}', '{"a.x": {$slice: -1}}', NULL, '{"_id": 1, "a": [{"x": [2]}, {"x": 3}, 4]}'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: 1.9}}', NULL, '{"_id": 1, "a": [1]}'),
+  ('{_id: 1, a: [1, 2, 3, 4]}', '{a: {$slice: [-1.5, 2.5]}}', NULL, '{"_id": 1, "a": [4]}'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: -Infinity}}', NULL, '{"_id": 1, "a": [1, 2]}'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: NaN}}', NULL, '{"_id": 1, "a": []}'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: [0, null]}}', NULL, '{"_id": 1, "a": null}'),
   ('{_id: 1, a: 5}', '{a: {$slice: 1}}', NULL, '{"_id": 1, "a": 5}'),
   ('{_id: 1, b: 1}', '{a: {$slice: 1}}', NULL, '{"_id": 1, "b": 1}'),
   ('{_id: 1, a: [1, 2, 3]}', '{a: {$slice: ["$a", 1]}}', NULL, '{"_id": 1, "a": [1]}')) AS t (d, p, f, r);
 
 SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FROM (VALUES
   ('{_id: 1, a: [1, 2]}', '{a: {$slice: [1, 0]}}', NULL, '22023', 'invalid projection: $slice needs a number of elements that is greater than 0'),
-  ('{_id: 1, a: [1, 2]}', '{a: {$slice: 1.5}}', NULL, '22023', 'invalid projection: $slice needs a whole number'),
-  ('{_id: 1, a: [1, 2]}', '{a: {$slice: [1, "x"]}}', NULL, '22023', 'invalid projection: $slice needs whole numbers'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: [1, 0.5]}}', NULL, '22023', 'invalid projection: $slice needs a number of elements that is greater than 0'),
+  ('{_id: 1, a: [1, 2]}', '{a: {$slice: [1, "x"]}}', NULL, '22023', 'invalid projection: $slice needs numbers'),
   ('{_id: 1, a: [1, 2]}', '{a: {$slice: "x"}}', NULL, '22023', '$slice needs 2 to 3 arguments, not 1')) AS t (d, p, f, s, m);
 
 -- ---------------------------------------------------------------- $elemMatch
@@ -66,13 +71,15 @@ SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns
   ('{_id: 1, g: [3, 7, 8], x: 1}', '{g: {$elemMatch: {$gt: 6}}, x: 1}', NULL, '{"_id": 1, "x": 1, "g": [7]}'),
   ('{_id: 1, g: [null, 1], x: 1}', '{g: {$elemMatch: {$eq: null}}}', NULL, '{"_id": 1, "g": [null]}'),
   ('{_id: 1, g: 7}', '{g: {$elemMatch: {$gt: 6}}}', NULL, '{"_id": 1}'),
+  ('{_id: 1, g: [3, 7, 8], x: 1, y: 1}', '{g: {$elemMatch: {$gt: 6}}, y: 0}', NULL, '{"_id": 1, "g": [7], "x": 1}'),
+  ('{_id: 1, g: [3], x: 1, y: 1}', '{_id: 0, g: {$elemMatch: {$gt: 6}}, y: 0}', NULL, '{"x": 1}'),
+  ('{_id: 1, g: [3, 7], x: 1}', '{_id: 0, g: {$elemMatch: {$gt: 6}}}', NULL, '{"g": [7]}'),
   ('{_id: 1}', '{g: {$elemMatch: {$gt: 6}}}', NULL, '{"_id": 1}')) AS t (d, p, f, r);
 
 SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FROM (VALUES
   ('{_id: 1, g: [3]}', '{"g.h": {$elemMatch: {$gt: 6}}}', NULL, '22023', 'invalid projection: $elemMatch can only be used for a field of the document itself'),
   ('{_id: 1, g: [3]}', '{g: {$elemMatch: 5}}', NULL, '22023', 'invalid projection: $elemMatch needs a document, not int'),
-  ('{_id: 1, g: [3]}', '{g: {$elemMatch: {$nope: 5}}}', NULL, '0A000', 'unknown filter operator "$nope"'),
-  ('{_id: 1, g: [3]}', '{g: {$elemMatch: {$gt: 6}}, x: 0}', NULL, '22023', 'invalid projection: fields cannot be excluded where others are included or computed')) AS t (d, p, f, s, m);
+  ('{_id: 1, g: [3]}', '{g: {$elemMatch: {$nope: 5}}}', NULL, '0A000', 'unknown filter operator "$nope"')) AS t (d, p, f, s, m);
 
 -- ---------------------------------------------------------------- the positional operator
 
@@ -81,10 +88,15 @@ SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns
   ('{_id: 1, g: [{a: 1, b: 5}, {a: 2, b: 6}], x: 1}', '{"g.$": 1}', '{"g.a": 2}', '{"_id": 1, "g": [{"a": 2, "b": 6}]}'),
   ('{_id: 1, g: [{a: 1}, {a: 2}], x: 1}', '{"g.$": true, x: 1, _id: 0}', '{g: {$elemMatch: {a: 2}}}', '{"g": [{"a": 2}], "x": 1}'),
   ('{_id: 1, s: {g: [{a: 1}, {a: 2}], h: 1}, x: 1}', '{"s.g.$": 1}', '{"s.g.a": 2}', '{"_id": 1, "s": {"g": [{"a": 2}]}}'),
+  ('{_id: 1, g: [1, 2, 3], h: [4, 5, 6]}', '{"g.$": 1}', '{h: {$gt: 4}}', '{"_id": 1, "g": [2]}'),
+  ('{_id: 1, g: [1, 2, 3], h: [4, 5, 6]}', '{"g.$": 1}', '{g: 3, h: 5}', '{"_id": 1, "g": [3]}'),
+  ('{_id: 1, s: {g: [1, 2], h: [4, 5]}}', '{"s.g.$": 1}', '{"s.h": 5}', '{"_id": 1, "s": {"g": [2]}}'),
   ('{_id: 1, g: 7}', '{"g.$": 1}', '{g: {$gt: 6}}', '{"_id": 1, "g": 7}')) AS t (d, p, f, r);
 
 SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FROM (VALUES
   ('{_id: 1, g: [3, 7, 8]}', '{"g.$": 1}', NULL, '22023', 'the positional operator needs a filter'),
+  ('{_id: 1, g: [3, 7, 8], x: 1}', '{"g.$": 1}', '{$or: [{g: 7}, {x: 1}]}', '22023', 'the filter matches no element for the positional operator'),
+  ('{_id: 1, g: [3, 7, 8]}', '{"g.$": 1}', '{"g.1": 7}', '22023', 'the filter matches no element for the positional operator'),
   ('{_id: 1, g: [3, 7, 8], x: 1}', '{"g.$": 1}', '{x: 1}', '22023', 'the filter matches no element for the positional operator'),
   ('{_id: 1, g: [3]}', '{"g.$": 1, "x.$": 1}', '{g: 3}', '22023', 'invalid projection: there can be only one positional operator'),
   ('{_id: 1, g: [3]}', '{"g.$.a": 1}', '{g: 3}', '22023', 'invalid projection: the positional operator can only stand at the end of a path'),

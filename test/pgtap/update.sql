@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(423);
+SELECT plan(431);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -94,6 +94,8 @@ SELECT is(up('{a: [1, 2, 3]}', '{$unset: {"a.1": 1}}'), '{"a": [1, null, 3]}', '
 SELECT is(up(d::bson, '{$unset: {"a.b.c": 1}}'), d, 'nothing to take away from ' || d) FROM unnest(ARRAY['{}', '{"a": 1}', '{"a": [1]}', '{"a": {"b": "x"}}', '{"a": null}']) d;
 SELECT is(up('{a: [{b: 1, c: 2}]}', '{$unset: {"a.0.b": 1, "a.5": 1}}'), '{"a": [{"c": 2}]}', 'inside an element; beyond the end');
 
+SELECT is(up('{_id: 1, a: 1}', '{$rename: {a: "_id"}}'), '22023', 'nor does $rename take its place with the same value'), is(up('{a: 1}', '{$rename: {a: "_id"}}'), '22023', 'or where there is none');
+
 -- ---------------------------------------------------------------- $inc, $mul
 
 SELECT is(up('{a: 5}', '{$inc: {a: 2, b: 3, "c.d": 1}}'), '{"a": 7, "b": 3, "c": {"d": 1}}', '$inc'), is(up('{a: 5}', '{$mul: {a: 2, b: 3, "c.d": 1.5}}'), '{"a": 10, "b": 0, "c": {"d": 0.0}}', '$mul: missing is zero of the type');
@@ -117,6 +119,11 @@ SELECT matches(message('{a: {b: "x"}}', '{$inc: {"a.b": 1}}'), '\$inc.*a\.b.*str
 SELECT is(up('{a: 5, b: 5, c: 5}', '{$min: {a: 3, b: 7, d: 1}, $max: {c: 9, e: 1}}'), '{"a": 3, "b": 5, "c": 9, "d": 1, "e": 1}', '$min and $max');
 SELECT is(up('{a: 5}', '{$min: {a: 5.0}}'), '{"a": 5}', 'the old value stays when they are equal'), is(up('{a: 5}', '{$max: {a: NumberLong(5)}}'), '{"a": 5}', 'by $max too');
 SELECT is(up('{a: "x", b: 5, c: null}', '{$min: {a: 9}, $max: {b: "a", c: 0}}'), '{"a": 9, "b": "a", "c": 0}', 'by the order of all types'), is(up('{a: [1], b: true}', '{$max: {a: {x: 1}, b: []}}'), '{"a": [1], "b": true}', 'with containers');
+
+-- what equals the old value leaves it
+SELECT is(up('{a: -0.0}', '{$inc: {a: 0.0}}'), '{"a": -0.0}', 'a zero keeps its sign'), is(up('{a: -0.0}', '{$mul: {a: -1.0}}'), '{"a": -0.0}', 'by $mul'),
+       is(up('{a: NumberDecimal("-0E+3")}', '{$mul: {a: 1}}'), '{"a": {"$numberDecimal": "-0E+3"}}', 'a decimal zero'), is(up('{a: NumberDecimal("-5")}', '{$mul: {a: 0}}'), '{"a": {"$numberDecimal": "-0"}}', 'a product of zero'),
+       is(up('{a: NumberDecimal("1.5")}', '{$inc: {a: NumberDecimal("-1.5")}}'), '{"a": {"$numberDecimal": "0.0"}}', 'a sum of zero'), is(up('{a: 0}', '{$inc: {a: NumberLong(0)}}'), '{"a": {"$numberLong": "0"}}', 'another type is put');
 
 -- ---------------------------------------------------------------- $rename
 
@@ -150,7 +157,8 @@ SELECT is(up('{a: [{k: 1, i: 1}, {k: 1, i: 2}, {k: 0, i: 3}]}', '{$push: {a: {$e
 SELECT is(up('{a: [5, 1]}', '{$push: {a: {$slice: 3, $sort: 1, $each: [9, 0], $position: 0}}}'), '{"a": [0, 1, 5]}', 'insert, sort, slice, in whatever order they are written'), is(up('{}', '{$push: {a: {$each: [3, 1, 2], $sort: 1, $slice: -2}}}'), '{"a": [2, 3]}', 'of a new array too');
 SELECT is(up('{a: [{x: 2, y: 1}, {x: 1, y: 3}]}', '{$push: {a: {$each: [{x: 0, y: 2}], $sort: {x: 1}, $sort: {y: -1, x: 1, z: 1, w: 1, v: 1, u: 1, t: 1, s: 1}}}}'), '{"a": [{"x": 1, "y": 3}, {"x": 0, "y": 2}, {"x": 2, "y": 1}]}', 'the last $sort counts'),
        is(up('{a: [3, 1]}', '{$push: {a: {$each: [2], $sort: {x: 1, y: 1}, $sort: -1}}}'), '{"a": [3, 2, 1]}', 'whatever kind it is of');
-SELECT is(up('{a: [1]}', format('{$push: {a: %s}}', v)), '22023', '$push of ' || v) FROM unnest(ARRAY['{$each: 1}', '{$each: [1], x: 1}', '{$each: [1], $slice: "1"}', '{$each: [1], $slice: 1.5}', '{$each: [1], $position: null}', '{$each: [1], $sort: 2}', '{$each: [1], $sort: {}}', '{$each: [1], $sort: {a: 0}}', '{$each: [1], $sort: {"a..b": 1}}', '{$each: [1], $sort: "a"}', '{$slice: 1}', '{$sort: 1, $position: 1}']) v;
+SELECT is(up('{a: [1]}', format('{$push: {a: %s}}', v)), '22023', '$push of ' || v) FROM unnest(ARRAY['{$each: 1}', '{$each: [1], x: 1}', '{$each: [1], $slice: "1"}', '{$each: [1], $slice: 1.5}', '{$each: [1], $position: null}', '{$each: [1], $sort: 2}', '{$each: [1], $sort: {}}', '{$each: [1], $sort: {a: 0}}', '{$each: [1], $sort: {"a..b": 1}}', '{$each: [1], $sort: "a"}']) v;
+SELECT is(up('{a: [1]}', format('{$push: {a: %s}}', v)), format('{"a": [1, %s]}', v), 'without $each a literal: ' || v) FROM unnest(ARRAY['{"$slice": -1}', '{"$sort": 1, "$position": 1}']) v;
 SELECT is(up('{a: [1]}', '{$push: {a: {$each: [1], $foo: 1}}}'), '0A000', 'an unknown modifier');
 SELECT is(up(bson_build('a', v), '{$push: {a: 1}}'), '42804', '$push to ' || v::text) FROM unnest(ARRAY['1', 'null', '{"b": 1}']::bson_value[]) v;
 SELECT is((SELECT (bson_update(bson_build('a', bson_agg(i)), '{$push: {a: {$each: [100000], $sort: -1, $slice: 3}}}') -> 'a')::text FROM generate_series(1, 20000) i), '[100000, 20000, 19999]', 'a long array');
