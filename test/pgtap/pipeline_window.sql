@@ -1,6 +1,6 @@
 -- Stages of pipelines that make buckets and windows. Results are those that MongoDB gives.
 BEGIN;
-SELECT plan(100);
+SELECT plan(106);
 SET LOCAL client_min_messages = warning;
 
 SELECT collection_create('w');
@@ -24,11 +24,13 @@ SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "$x", boundaries: [3
 SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "$x", boundaries: [3, 5], default: 4}}]')$$, '22023', 'the default of $bucket must not be between its boundaries');
 SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "x", boundaries: [3, 5]}}]')$$, '22023', 'groupBy of $bucket must be an expression');
 
+SELECT is(pg_temp.run('[{$sort: {x: -1}}, {$bucket: {groupBy: "$x", boundaries: [0.0, 10], output: {xs: {$push: "$x"}}}}]'), '{"_id": 0.0, "xs": [7, 6, 5, 4, 3, 2, 1]}', 'documents come in their order');
+
 -- $bucketAuto
 SELECT is(pg_temp.run('[{$bucketAuto: {groupBy: "$x", buckets: 2}}]'),
   e'{"_id": {"min": 1, "max": 5}, "count": 4}\n{"_id": {"min": 5, "max": 7}, "count": 3}', 'the last bucket gets what is left');
-SELECT is(pg_temp.run('[{$bucketAuto: {groupBy: {$mod: ["$x", 3]}, buckets: 3, output: {xs: {$push: "$x"}}}}]'),
-  e'{"_id": {"min": 0, "max": 1}, "xs": [3, 6]}\n{"_id": {"min": 1, "max": 2}, "xs": [1, 4, 7]}\n{"_id": {"min": 2, "max": 2}, "xs": [2, 5]}', 'equal values stay together');
+SELECT is(pg_temp.run('[{$sort: {x: -1}}, {$bucketAuto: {groupBy: {$mod: ["$x", 3]}, buckets: 3, output: {xs: {$push: "$x"}}}}]'),
+  e'{"_id": {"min": 0, "max": 1}, "xs": [6, 3]}\n{"_id": {"min": 1, "max": 2}, "xs": [7, 4, 1]}\n{"_id": {"min": 2, "max": 2}, "xs": [5, 2]}', 'equal values stay together');
 SELECT is(pg_temp.run('[{$bucketAuto: {groupBy: {$pow: [10, {$subtract: ["$x", 1]}]}, buckets: 3, granularity: "R5"}}]'),
   e'{"_id": {"min": 0.63, "max": 16.0}, "count": 2}\n{"_id": {"min": 16.0, "max": 1600.0}, "count": 2}\n{"_id": {"min": 1600.0, "max": 1600000.0}, "count": 3}', 'R5');
 SELECT is(pg_temp.run('[{$bucketAuto: {groupBy: "$x", buckets: 2, granularity: "POWERSOF2"}}]'),
@@ -86,6 +88,7 @@ SELECT throws_ok(format($$SELECT pg_temp.run('[{$setWindowFields: {%s}}]')$$, sp
   ('sortBy: {x: 1}, output: {r: {$sum: 1, window: {documents: [-1]}}}', 'a window must have an array of two bounds'),
   ('sortBy: {x: 1}, output: {r: {$sum: 1, window: {documents: [-1, 0], unit: "day"}}}', 'a window must not have a unit without a range'),
   ('sortBy: {x: 1}, output: {r: {$sum: 1, window: {range: [-1, "now"]}}}', 'a bound of a window must be a number, "unbounded" or "current"'),
+  ('sortBy: {x: 1}, output: {r: {$sum: 1, window: {range: [NaN, 0]}}}', 'a bound of a window must be a number, "unbounded" or "current"'),
   ('sortBy: {x: 1, g: 1}, output: {r: {$sum: 1, window: {range: [-1, 0]}}}', 'a range needs sortBy with one ascending field'),
   ('sortBy: {x: -1}, output: {r: {$sum: 1, window: {range: [-1, 0]}}}', 'a range needs sortBy with one ascending field'),
   ('sortBy: {at: 1}, output: {r: {$sum: 1, window: {range: [-1, 0]}}}', 'sortBy of this window must be a number, not date'),
@@ -137,6 +140,8 @@ SELECT is(pg_temp.run('[{$match: {x: {$in: [1, 4, 7]}}}, {$set: {x: {$cond: [{$e
 SELECT is(pg_temp.run('[{$match: {x: 0}}, {$densify: {field: "a.at", range: {bounds: [ISODate("2024-01-31"), ISODate("2024-04-30")], step: 1, unit: "month"}}}, {$project: {m: {$dateToString: {date: "$a.at", format: "%m-%d"}}}}]'), e'{"m": "01-31"}\n{"m": "02-29"}\n{"m": "03-31"}', 'months, without any document');
 SELECT throws_ok($$SELECT pg_temp.run('[{$densify: {field: "x", range: {bounds: [0, 1e9], step: 1}}}]')$$, '54000', '$densify must not make more than 500000 documents');
 SELECT throws_ok($$SELECT pg_temp.run('[{$densify: {field: "x", partitionByFields: ["_id"], range: {bounds: [0, 1e5], step: 1}}}, {$count: "n"}]')$$, '54000', '$densify must not make more than 500000 documents');
+SELECT throws_ok($$SELECT pg_temp.run('[{$densify: {field: "x", range: {bounds: [0.5, 3], step: 1e-300}}}]')$$, '54000', '$densify must not make more than 500000 documents', 'a step that changes nothing');
+SELECT throws_ok($$SELECT pg_temp.run('[{$set: {x: {$cond: [{$eq: ["$x", 2]}, Infinity, "$x"]}}}, {$densify: {field: "x", range: {bounds: "full", step: 1}}}]')$$, '54000', '$densify must not make more than 500000 documents', 'infinity');
 SELECT is(pg_temp.run('[{$densify: {field: "x", range: {bounds: [0, 1e18], step: 5e17}}}, {$count: "n"}]'), '{"n": 9}', 'long steps');
 SELECT throws_ok(format($$SELECT pg_temp.run('[{$densify: {%s}}]')$$, spec), '22023', message, spec) FROM (VALUES
   ('field: "x"', '$densify must have a field and a range'),
@@ -148,6 +153,16 @@ SELECT throws_ok(format($$SELECT pg_temp.run('[{$densify: {%s}}]')$$, spec), '22
   ('field: "at", range: {step: 1, bounds: "full"}', 'field of $densify must be a number, not date'),
   ('field: "x", range: {step: 1, unit: "day", bounds: "full"}', 'field of $densify must be a date, not int'),
   ('field: "x", partitionByFields: ["x.y"], range: {step: 1, bounds: "full"}', 'field "x" must not be among partitionByFields')) AS v (spec, message);
+-- Rights are those of the caller.
+CREATE ROLE pipeline_window_user;
+SET LOCAL ROLE pipeline_window_user;
+SELECT throws_ok($$SELECT collection_aggregate('w', '[{$setWindowFields: {output: {n: {$count: {}}}}}]')$$, '42501', NULL, 'without rights');
+RESET ROLE;
+GRANT SELECT ON w TO pipeline_window_user;
+SET LOCAL ROLE pipeline_window_user;
+SELECT is((SELECT count(*) FROM collection_aggregate('w', '[{$setWindowFields: {sortBy: {x: 1}, output: {n: {$sum: 1, window: {range: [-1, 0]}}, l: {$locf: "$x"}}}},
+  {$densify: {field: "x", range: {step: 0.5, bounds: "full"}}}, {$redact: "$$KEEP"}, {$bucketAuto: {groupBy: "$x", buckets: 3}}]')), 3::bigint, 'all functions may be called');
+RESET ROLE;
 -- Names are data.
 SELECT is(pg_temp.run(format('[{$match: {x: 1}}, {$project: {x: 1}}, {$setWindowFields: {partitionBy: {$literal: %1$s}, sortBy: {%1$s: 1}, output: {%1$s: {$sum: "$x"}}}}]', '"a''b\"c;--"')), '{"_id": 1, "x": 1, "a''b\"c;--": 1}', 'quotes in names');
 

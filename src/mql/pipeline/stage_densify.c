@@ -305,6 +305,7 @@ typedef struct Gap
 static void *densify_compile(const DpValue *spec, void *arg);
 static bool value_at(const Gap *gap, int64 k, DpValue *v);
 static int64 first_at(const Gap *gap, const DpValue *v, bool behind);
+static void too_many(void) pg_attribute_noreturn();
 static void make(Gap *gap, int64 from, int64 until);
 static bool bson_value_arg(FunctionCallInfo fcinfo, int i, DpValue *v);
 
@@ -445,6 +446,13 @@ value_at(const Gap *gap, int64 k, DpValue *v)
 	return dp_result_sum(v, &sum);
 }
 
+static void
+too_many(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					errmsg("$densify must not make more than %d documents", MAX_MADE)));
+}
+
 /* The first k, from 0, whose value is not less than (or behind) a value; found by halving. */
 static int64
 first_at(const Gap *gap, const DpValue *v, bool behind)
@@ -461,7 +469,7 @@ first_at(const Gap *gap, const DpValue *v, bool behind)
 	{
 		low = high;
 		if (high > PG_INT64_MAX / 2)
-			break;
+			too_many();
 		high *= 2;
 	}
 	while (high - low > 1)
@@ -490,8 +498,7 @@ make(Gap *gap, int64 from, int64 until)
 	if (from >= until)
 		return;
 	if (until - from > MAX_MADE - *gap->made)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("$densify must not make more than %d documents", MAX_MADE)));
+		too_many();
 	*gap->made += until - from;
 	foreach(lc, gap->d->partition_paths)
 	{

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "utils/builtins.h"
 
 #include "bson/compare.h"
@@ -363,7 +365,7 @@ parse_bound(const DpValue *v, const DpLocation *location, Bound *bound)
 		bound->unbounded = true;
 	else if (v->type == DP_TYPE_STRING && strcmp((const char *) v->data + 4, "current") == 0)
 		bound->number = (DpValue){ zero, sizeof(zero), DP_TYPE_INT32 };
-	else if (dp_type_is_number(v->type))
+	else if (dp_type_is_number(v->type) && !isnan(dp_number_to_double(v)))
 		bound->number = *v;
 	else
 		dp_bad_spec(location, "a bound of a window must be a number, \"unbounded\" or \"current\"");

@@ -153,7 +153,7 @@ argument_of_row(WindowObject window, int arg, int64 row, bool *out)
 	Datum d;
 
 	CHECK_FOR_INTERRUPTS();
-	d = WinGetFuncArgInPartition(window, arg, row, WINDOW_SEEK_HEAD, false, &isnull, out);
+	d = WinGetFuncArgInPartition(window, arg, (int) row, WINDOW_SEEK_HEAD, false, &isnull, out);
 	return isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(d);
 }
 
