@@ -198,7 +198,7 @@ CREATE FUNCTION docpatterns._redact(doc bson, expression bson_value, let bson) R
 -- let)). One call computes all fields that have the same frame.
 --
 -- _accumulate_any has no order and works in parallel: it is for fields without those seven
--- accumulators.
+-- accumulators, in which n and p are constants.
 CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_accumulate_step' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson, bson_value)

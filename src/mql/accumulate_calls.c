@@ -382,6 +382,7 @@ dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 	len = dp_unpack_varint(&p);
 	if (len > 0)
 		order = dp_document_to_varlena(dp_unpack_bytes(&p, len - 1), len - 1);
+	dp_expr_set_let(NULL);
 	group =
 		group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, (Kind) kind, NULL));
 	dp_accumulation_unpack(group->g, p.next, p.end - p.next);

@@ -103,6 +103,7 @@ item_order(const void *a, const void *b)
 	DpValue y = item_value(b);
 	int order = dp_value_compare(&x, &y);
 
+	CHECK_FOR_INTERRUPTS();
 	if (order == 0)
 		order = (int) x.type - (int) y.type;
 	if (order == 0)
@@ -116,7 +117,6 @@ make_set(DpSeries *q)
 {
 	int64 n = 0;
 
-	CHECK_FOR_INTERRUPTS();
 	if (q->n > 1)
 		qsort(q->items + q->first, q->n, sizeof(DpSeriesItem), item_order);
 	for (int64 i = 0; i < q->n; i++)

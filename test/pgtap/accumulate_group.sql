@@ -1,6 +1,6 @@
 -- The accumulators of $group and $setWindowFields: docpatterns._accumulate.
 BEGIN;
-SELECT plan(71);
+SELECT plan(74);
 SET client_min_messages = warning;
 
 -- The value of an accumulator over values in their order; a bare NULL is a document without the field.
@@ -59,6 +59,13 @@ SELECT is((SELECT string_agg(a::text, ' ' ORDER BY g) FROM (SELECT g, docpattern
   '{"f": [1]} {"f": [1, 2, 3]} {"f": [1]}', 'n may depend on the key of the group');
 SELECT is((SELECT docpatterns._accumulate(bson_build('x', i % 5000), '{f: {$addToSet: "$x"}, g: {$push: "$x"}}', NULL) FROM generate_series(1, 30000) i) -> 'f',
   (SELECT to_bson(array_agg(i)) FROM generate_series(0, 4999) i), 'a large set');
+
+CREATE TABLE items AS SELECT bson_build('_id', i, 'k', i % 3, 'x', i) AS doc FROM generate_series(1, 9) i;
+SELECT results_eq($q$SELECT collection_aggregate('items', '[{$sort: {x: -1}}, {$group: {_id: {k: "$k"}, f: {$firstN: {input: {$add: ["$x", "$$v"]}, n: {$add: ["$k", 1]}}}}}, {$sort: {_id: 1}}]', '{v: 100}')::text$q$,
+  $$VALUES ('{"_id": {"k": 0}, "f": [109]}'), ('{"_id": {"k": 1}, "f": [107, 104]}'), ('{"_id": {"k": 2}, "f": [108, 105, 102]}')$$, 'a pipeline');
+SELECT results_eq($q$SELECT collection_aggregate('items', '[{$group: {_id: null, p: {$percentile: {input: "$x", p: "$$ps", method: "approximate"}}}}]', '{ps: [0.5, 1]}')::text$q$,
+  $$VALUES ('{"_id": null, "p": [5.0, 9.0]}')$$, 'percentiles in a variable');
+SELECT throws_ok($$SELECT collection_aggregate('items', '[{$match: {}}, {$group: {_id: null, f: {$frob: 1}}}]')$$, '0A000', 'unknown accumulator "$frob"', 'an accumulator that is not known');
 
 CREATE FUNCTION bad(spec text, vals text[] DEFAULT '{1}') RETURNS text LANGUAGE sql AS $$ SELECT acc(spec, VARIADIC vals) $$;
 SELECT throws_ok($$SELECT bad('{$function: {}}')$$, '0A000', NULL, '$function');

@@ -176,7 +176,7 @@ accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key
 					order == NULL ? "" : " ORDER BY ", order == NULL ? "" : order);
 }
 
-/* Whether an n is an expression. */
+/* Whether an n, or the p of a $percentile, is an expression. */
 static bool
 totals_vary(const DpValue *totals)
 {
@@ -188,12 +188,16 @@ totals_vary(const DpValue *totals)
 	{
 		DpIter iter;
 		DpElement e;
-		DpValue n;
+		DpValue v;
 
 		dp_iter_init_value(&iter, &field.value);
-		if (dp_iter_next(&iter, &e) && e.name[e.namelen - 1] == 'N' &&
-			e.value.type == DP_TYPE_DOCUMENT &&
-			dp_document_find(e.value.data, e.value.len, "n", 1, &n) && !dp_type_is_number(n.type))
+		if (!dp_iter_next(&iter, &e) || e.value.type != DP_TYPE_DOCUMENT)
+			continue;
+		if (e.name[e.namelen - 1] == 'N' &&
+			dp_document_find(e.value.data, e.value.len, "n", 1, &v) && !dp_type_is_number(v.type))
+			return true;
+		if (strcmp(e.name, "$percentile") == 0 &&
+			dp_document_find(e.value.data, e.value.len, "p", 1, &v) && v.type != DP_TYPE_ARRAY)
 			return true;
 	}
 	return false;
