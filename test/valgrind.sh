@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 export CLUSTER=valgrind
 export TIMEOUT=${TIMEOUT:-1500}
-export FILTER=${FILTER:-'@(bson*|objectid|filter|expression|update*|projection|sort_key|schema|treepath|ancestors|distinct|accumulate*|bucket_agg|bucket_type|bucket_functions|index|index_keys|statistics|collection)'}
+export FILTER=${FILTER:-'@(bson*|objectid|filter|regex|expression|update*|projection|sort_key|schema|treepath|ancestors|distinct|accumulate*|bucket_agg|bucket_type|bucket_functions|index|index_keys|statistics|collection)'}
 [ $# -gt 0 ] || set -- regress pgtap
 cluster=$PWD/test/env/cluster.sh
 tools=/tmp/docpatterns.valgrind.$$

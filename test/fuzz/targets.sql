@@ -38,7 +38,7 @@ INSERT INTO fuzz_targets VALUES
 ('path_pairs', $$count(*) >= 0 FROM bson_index_keys($1, NULL, $2)$$, '{document:bson,paths:text}', 1),
 ('path_options', $$docpatterns._pattern_paths_overlap($1, $2) = docpatterns._pattern_paths_overlap($2, $1); docpatterns._pattern_name_path($3); docpatterns._polymorphic_path_list($2)$$, '{path:text,path:text,text:text}', 1),
 ('unwind', $$fuzz_valid(d) FROM bson_unwind($1, $2, $3, $4) d$$, '{document:bson,path:text,bool:bool,path:text}', 1),
-('regex', $$bson_match($1, bson_build('title', bson_build('$regex', $2, '$options', $3))) IS NOT NULL$$, '{document:bson,regex:text,regex_options:text}', 1),
+('regex', $$bson_typeof($1 -> 'title') IS DISTINCT FROM 'string' OR bson_match($1, f) = bson_match(bson_build('title', array_fill($1 -> 'title', '{300}'::int[])), f) FROM bson_build('title', bson_build('$regex', $2, '$options', $3)) f$$, '{document:bson,regex:text,regex_options:text}', 1),
 ('objectid', $$$1::text::objectid = $1; objectid_timestamp($1)$$, '{objectid:objectid}', 0.2),
 ('treepath', $$$1::text::treepath = $1; treepath_parent($1) || treepath_subpath($1, -1) = $1; docpatterns.treepath_append(treepath_parent($1), treepath_id($1)) = $1; treepath_ancestors($1); treepath_depth($1)$$, '{treepath:treepath}', 1),
 ('treepath_text', $$treepath_to_text(treepath_from_text($1, $2), $2); treepath_lca(treepath_from_text($1, $2), $3)$$, '{path:text,text:text,treepath:treepath}', 1),
