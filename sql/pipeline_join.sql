@@ -44,3 +44,8 @@ CREATE AGGREGATE docpatterns._join_any(bson) (
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE docpatterns._join_any(bson) IS 'internal: one of the documents';
+
+CREATE FUNCTION docpatterns._join_below(doc bson, path text) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_join_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._join_below(bson, text) IS
+  'internal: the document at the path, or an empty one';

@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(173);
+SELECT plan(177);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -35,6 +35,10 @@ SELECT is((SELECT string_agg(concat(d ->> '_id', d ->> 'r.name'), ',') FROM coll
   '13Bob,12Ada,11Bob', 'also with $limit before and $unwind after');
 SELECT is(run('orders', '[{$group: {_id: {$type: "$c"}}}, {$match: {_id: "int"}}, {$lookup: {from: "orders", localField: "none", foreignField: "c", as: "r"}}, {$project: {r: {$sortArray: {input: "$r._id", sortBy: 1}}}}]'),
   '{"_id": "int", "r": [15, 16]}', 'after $group: missing is null, on both sides');
+
+SELECT is(run(NULL, '[{$documents: [{_id: 1, a: 5}, {_id: 2, a: {c: 1, b: {d: [0]}}}, {_id: 3, a: [{b: {d: 1}}]}, {_id: 4}]}, {$lookup: {from: "customers", localField: "x", foreignField: "_id", as: "a.b.d"}}]'),
+  E'{"_id": 1, "a": {"b": {"d": []}}}\n{"_id": 2, "a": {"c": 1, "b": {"d": []}}}\n{"_id": 3, "a": {"b": {"d": []}}}\n{"_id": 4, "a": {"b": {"d": []}}}', 'the field of the result replaces what is no document');
+SELECT ok(length(collection_aggregate_sql('customers', p('[{$graphLookup: {from: "customers", startWith: 1, connectFromField: "a", connectToField: "b", as: "a' || repeat('.a', 60) || '"}}]'))) < 100000, 'also if it is deep');
 
 -- ways to find foreign documents: none, an index that may have arrays, one that has not, GIN, the key, a view, partitions
 CREATE TABLE "no""ne" (k int, d bson);
@@ -123,6 +127,8 @@ SELECT is(run('customers', '[{$match: {_id: 2}}, {$graphLookup: {from: "customer
 
 -- $unionWith, $documents, $facet
 SELECT is((SELECT string_agg(d ->> '_id', ',') FROM collection_aggregate('customers', '[{$sort: {_id: -1}}, {$limit: 2}, {$unionWith: {coll: "orders", pipeline: [{$match: {n: {$gte: 7}}}, {$sort: {n: 1}}]}}, {$unionWith: {pipeline: [{$documents: [{_id: 0}]}]}}]') d), '3,2,12,13,0', '$unionWith');
+SELECT is((SELECT count(*) FROM collection_aggregate('customers', p((SELECT '[' || string_agg('{$unionWith: "orders"}', ',') || ']' FROM generate_series(1, 200))))), 1603::bigint, 'many times');
+SELECT is((SELECT string_agg(d ->> '_id', ',') FROM collection_aggregate('customers', '[{$unionWith: "customers"}, {$match: {_id: 2}}, {$unionWith: "customers"}, {$set: {_id: {$add: ["$_id", 1]}}}, {$unionWith: "customers"}]') d), '3,3,2,3,4,1,2,3', 'with stages between');
 SELECT is(run('customers', '[{$unionWith: "customers"}, {$group: {_id: "$name", n: {$sum: 1}}}]'), E'{"_id": "Ada", "n": 2}\n{"_id": "Bob", "n": 2}\n{"_id": "Eve", "n": 2}', 'itself');
 SELECT is(run('customers', '[{$lookup: {from: "orders", let: {x: "$_id"}, pipeline: [{$match: {$expr: {$eq: ["$c", "$$x"]}}}, {$unionWith: {coll: "customers", pipeline: [{$match: {$expr: {$eq: ["$by", "$$x"]}}}]}}, {$count: "n"}], as: "o"}}, {$project: {n: {$first: "$o.n"}}}]'), E'{"_id": 1, "n": 3}\n{"_id": 2, "n": 1}\n{"_id": 3, "n": 1}', 'with variables');
 SELECT is(run(NULL, '[{$documents: []}]'), NULL, 'no $documents');

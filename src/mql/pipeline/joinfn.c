@@ -1,6 +1,6 @@
 /*
  * joinfn.c
- *		What the SQL of $lookup calls: the values by which documents join.
+ *		What the SQL of $lookup calls: the values by which documents join, and their result.
  *
  * Each document joins by the set of its values at a path.  Of the local document these are the
  * values and, for an array at the end of the path, its elements.  Of a foreign document, an array
@@ -341,4 +341,18 @@ Datum
 dp_join_first(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+/* _join_below(doc bson, path text) -> bson: the document at the path; an empty one for all else. */
+DP_FUNCTION(dp_join_below);
+Datum
+dp_join_below(PG_FUNCTION_ARGS)
+{
+	struct varlena *doc = DP_GETARG_VARLENA(0);
+	DpValue value;
+
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_arg(fcinfo, 1), &value) ||
+		value.type != DP_TYPE_DOCUMENT)
+		PG_RETURN_POINTER(dp_document_to_varlena(dp_empty_document, DP_DOCUMENT_MIN_SIZE));
+	PG_RETURN_POINTER(dp_document_to_varlena(value.data, value.len));
 }

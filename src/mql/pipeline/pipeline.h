@@ -56,6 +56,8 @@ typedef struct DpQuery
 	List *fields;    /* names (char *) of those that are read of it; NIL: all */
 	const char *let; /* SQL: the document of variables; NULL if there are none */
 	StringInfoData with;
+	const char *members; /* of the last UNION ALL, and the query when it was added */
+	const char *united;
 	StringInfoData from; /* empty until the source has been chosen */
 	StringInfoData where;
 	const char *doc;   /* the document, before changes */

@@ -67,6 +67,7 @@ static void put_result(DpQuery *q, const Lookup *l, DpQuery *sub);
 static char *array_of(DpQuery *sub);
 static char *beside(DpQuery *q, const char *column);
 static void set_field(DpQuery *q, const char *column, const char *field, const char *value);
+static char *put(const char *own, const char *doc, const char *field, const char *value);
 static void unite(DpQuery *q, DpQuery *other);
 static void build_start(Build *b, const char *own);
 static void build_add(Build *b, const char *name, const char *value);
@@ -566,23 +567,39 @@ beside(DpQuery *q, const char *column)
 	return psprintf("%.*s.%s", (int) (strchr(q->doc, '.') - q->doc), q->doc, column);
 }
 
+/* Sets a field of a column; what is on the way to it and no document becomes one. */
 static void
 set_field(DpQuery *q, const char *column, const char *field, const char *value)
 {
-	dp_query_set_doc(q, psprintf("%s.bson_set(%s, %s, %s)", q->pipeline->own, column,
-								 dp_stage_sql_path(field), value));
+	dp_query_set_doc(q, put(q->pipeline->own, column, field, value));
 }
 
-/* Appends the documents of another query. */
+/* A document with a field that is set to a value. */
+static char *
+put(const char *own, const char *doc, const char *field, const char *value)
+{
+	const char *dot = strchr(field, '.');
+	char *first = dp_stage_sql_path(dot == NULL ? field : pnstrdup(field, dot - field));
+
+	if (dot != NULL)
+		value = put(own, psprintf("docpatterns._join_below(%s, %s)", doc, first), dot + 1, value);
+	return psprintf("%s.bson_set(%s, %s, %s)", own, doc, first, value);
+}
+
+/* Appends the documents of another query.  Several in a row are one UNION ALL: nested ones are
+ * slow. */
 static void
 unite(DpQuery *q, DpQuery *other)
 {
 	char *alias = dp_query_alias(q, "q");
+	const char *members = q->members;
 
-	dp_query_restart(q,
-					 psprintf("((%s) UNION ALL (%s)) AS %s", dp_query_text(q), dp_query_text(other),
-							  alias),
-					 alias);
+	if (members == NULL || strcmp(dp_query_text(q), q->united) != 0)
+		members = psprintf("(%s)", dp_query_text(q));
+	members = psprintf("%s UNION ALL (%s)", members, dp_query_text(other));
+	dp_query_restart(q, psprintf("(%s) AS %s", members, alias), alias);
+	q->members = members;
+	q->united = dp_query_text(q);
 }
 
 /* ---------------------------------------------------------------- $graphLookup */
