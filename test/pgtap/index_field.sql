@@ -93,6 +93,7 @@ INSERT INTO plain SELECT i, CASE WHEN i % 50 <> 0 THEN CASE WHEN i % 3 > 0 THEN 
 INSERT INTO docs SELECT * FROM plain;
 ANALYZE docs;
 SET LOCAL enable_seqscan = off;
+SET LOCAL jit = off;
 SELECT is((SELECT array_agg(id ORDER BY id) FROM docs WHERE doc @@ f), (SELECT array_agg(id ORDER BY id) FROM plain WHERE doc @@ f), format('a filter of a row: %s', f))
   FROM unnest('{"{b: 1}","{\"sub.x\": 1}"}'::bson[]) f;
 CREATE FUNCTION same_rows(f bson) RETURNS text LANGUAGE plpgsql AS $$
