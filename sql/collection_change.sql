@@ -24,6 +24,20 @@ CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket b
 COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS
   'internal: whether an update has changed the document; counts those that it has not';
 
+CREATE FUNCTION docpatterns._collection_locate(statement text, filter bson, operands bson_value[],
+  sort bson, OUT row_table oid, OUT row_place tid, OUT row_condition text)
+  AS 'MODULE_PATHNAME', 'dp_collection_locate' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION docpatterns._collection_locate(text, bson, bson_value[], bson) IS
+  'internal: runs a statement that finds and locks a row; the session keeps it';
+CREATE FUNCTION docpatterns._collection_write(statement text, filter bson, operands bson_value[],
+  row_table oid, row_place tid, update bson_value, array_filters bson_value, ticket bigint)
+  RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_collection_write' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION docpatterns._collection_write(text, bson, bson_value[], oid, tid, bson_value,
+  bson_value, bigint) IS
+  'internal: runs a statement that updates or deletes rows, and returns how many; the session keeps '
+  'it';
+
 CREATE FUNCTION docpatterns._collection_change(rel regclass, filter bson, update bson_value,
   deletes boolean DEFAULT false, multi boolean DEFAULT false, upsert boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, finds boolean DEFAULT false,
@@ -75,8 +89,9 @@ BEGIN
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
     -- A separate statement finds and locks one row, so that the next one sees it as it was locked.
     ELSIF NOT multi THEN
-      EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN lock_clause END)
-        INTO row_table, row_place, row_condition USING filter, q.operands, sort;
+      SELECT l.row_table, l.row_place, l.row_condition INTO row_table, row_place, row_condition
+        FROM docpatterns._collection_locate(pg_catalog.concat(q.locate,
+            CASE WHEN q.locks THEN lock_clause END), filter, q.operands, sort) AS l;
       IF q.holds AND row_condition IS NOT NULL THEN
         EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, lock_clause);
       END IF;
@@ -94,11 +109,15 @@ BEGIN
       IF finds THEN
         EXECUTE pg_catalog.concat(command, ' RETURNING t.', q.doc_column) INTO doc
           USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+        GET DIAGNOSTICS modified = ROW_COUNT;
+      ELSIF multi OR q.located IS NOT NULL THEN
+        modified := docpatterns._collection_write(command, filter, q.operands, row_table, row_place,
+            update, array_filters, ticket);
       ELSE
         EXECUTE command
           USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+        GET DIAGNOSTICS modified = ROW_COUNT;
       END IF;
-      GET DIAGNOSTICS modified = ROW_COUNT;
       seen := docpatterns._collection_unchanged(ticket);
       matched := modified OPERATOR(pg_catalog.+) seen.unchanged;
       IF NOT multi AND q.locks THEN

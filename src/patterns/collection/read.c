@@ -1,7 +1,7 @@
 /*
  * read.c
- *		The calls that read collections.  Programs make the same calls again and again, so the
- *		session keeps the last statements.
+ *		The calls that read collections, and the statements of those that change them.  Programs
+ *		make the same calls again and again, so the session keeps the last statements.
  *
  * A statement keeps one plan for all values only while that plan is a look-up of a few rows by an
  * index: it is good for other values too, and when the table grows.  Other statements are planned
@@ -29,16 +29,16 @@
 #define LOOKUP_COST 100.0 /* of the planner: 25 pages in random order */
 
 /* A statement that is kept.  Types have other OIDs if the extension was created again. */
-typedef struct ReadPlan
+typedef struct KeptPlan
 {
 	char *sql; /* NULL: free */
 	uint32 hash;
-	Oid type;        /* bson */
+	Oid types[PARAMETERS];
 	SPIPlanPtr any;  /* planned once, for any values */
 	SPIPlanPtr each; /* planned for the values of each call */
 	uint64 used;     /* when: the one that was not used for longest is replaced */
-	int planning;
-} ReadPlan;
+	int running;
+} KeptPlan;
 
 /* Receives a number */
 typedef struct NumberReceiver
@@ -47,16 +47,18 @@ typedef struct NumberReceiver
 	int64 number;
 } NumberReceiver;
 
-static ReadPlan plans[PLANS];
+static KeptPlan plans[PLANS];
 static uint64 uses = 0;
 
 static void
 run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiver *dest);
-static ReadPlan *plan_find(const char *sql, const Oid *types);
-static ReadPlan *plan_room(void);
+static KeptPlan *plan_find(const char *sql, const Oid *types);
+static KeptPlan *plan_room(void);
 static SPIPlanPtr plan_make(const char *sql, const Oid *types, int options);
-static CachedPlan *plan_choose(ReadPlan *kept, const Oid *types, ParamListInfo params);
+static SPIPlanPtr plan_choose(KeptPlan *kept);
 static CachedPlan *plan_get(SPIPlanPtr plan, ParamListInfo params);
+static uint64 run_arguments(FunctionCallInfo fcinfo, const Oid *types, int expected);
+static ParamListInfo parameters(const Oid *types);
 static bool is_lookup(Plan *top);
 static DestReceiver *row_receiver(FunctionCallInfo fcinfo);
 static void number_startup(DestReceiver *self, int operation, TupleDesc desc);
@@ -171,7 +173,8 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 		PointerGetDatum(call->projection), Int64GetDatum(skip),    Int64GetDatum(take),
 		PointerGetDatum(call->field)
 	};
-	ParamListInfo params = makeParamList(PARAMETERS);
+	ParamListInfo params = parameters(types);
+	KeptPlan *kept = plan_find(sql, types);
 	CachedPlan *plan;
 	QueryDesc *query;
 
@@ -179,10 +182,18 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 	{
 		params->params[i].value = values[i];
 		params->params[i].isnull = values[i] == (Datum) 0 && types[i] != INT8OID;
-		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].ptype = types[i];
 	}
-	plan = plan_choose(plan_find(sql, types), types, params);
+	/* planning can run functions that make other calls */
+	kept->running++;
+	PG_TRY();
+	{
+		plan = plan_get(plan_choose(kept), params);
+	}
+	PG_FINALLY();
+	{
+		kept->running--;
+	}
+	PG_END_TRY();
 	query = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list), sql, GetActiveSnapshot(),
 							InvalidSnapshot, dest, params, NULL, 0);
 	ExecutorStart(query, 0);
@@ -194,16 +205,16 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 }
 
 /* The plan of a statement. */
-static ReadPlan *
+static KeptPlan *
 plan_find(const char *sql, const Oid *types)
 {
 	uint32 hash = hash_bytes((const unsigned char *) sql, strlen(sql));
-	ReadPlan *room = &plans[0];
+	KeptPlan *room = &plans[0];
 	SPIPlanPtr any;
 
 	for (int i = 0; i < PLANS; i++)
-		if (plans[i].sql != NULL && plans[i].hash == hash && plans[i].type == types[0] &&
-			strcmp(plans[i].sql, sql) == 0)
+		if (plans[i].sql != NULL && plans[i].hash == hash && strcmp(plans[i].sql, sql) == 0 &&
+			memcmp(plans[i].types, types, sizeof(plans[i].types)) == 0)
 		{
 			plans[i].used = ++uses;
 			return &plans[i];
@@ -214,19 +225,19 @@ plan_find(const char *sql, const Oid *types)
 	room->each = NULL;
 	room->sql = MemoryContextStrdup(TopMemoryContext, sql);
 	room->hash = hash;
-	room->type = types[0];
+	memcpy(room->types, types, sizeof(room->types));
 	room->used = ++uses;
 	return room;
 }
 
 /* Room for a plan.  A statement that is running keeps its plan. */
-static ReadPlan *
+static KeptPlan *
 plan_room(void)
 {
-	ReadPlan *room = NULL;
+	KeptPlan *room = NULL;
 
 	for (int i = 0; i < PLANS; i++)
-		if (plans[i].planning == 0 && (room == NULL || plans[i].used < room->used))
+		if (plans[i].running == 0 && (room == NULL || plans[i].used < room->used))
 			room = &plans[i];
 	if (room == NULL)
 		ereport(ERROR,
@@ -251,37 +262,26 @@ plan_make(const char *sql, const Oid *types, int options)
 	plan = SPI_prepare_cursor(sql, PARAMETERS, (Oid *) types, options);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare_cursor: %s", SPI_result_code_string(SPI_result));
+	if (list_length(SPI_plan_get_plan_sources(plan)) != 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("statement must be a SELECT, UPDATE or DELETE")));
 	SPI_keepplan(plan);
 	SPI_finish();
 	return plan;
 }
 
-/* The plan for any values if it is a look-up, else that for these. */
-static CachedPlan *
-plan_choose(ReadPlan *kept, const Oid *types, ParamListInfo params)
+/* The plan for any values if it is a look-up, else the one for the values of each call. */
+static SPIPlanPtr
+plan_choose(KeptPlan *kept)
 {
-	CachedPlan *plan;
+	CachedPlan *plan = plan_get(kept->any, NULL);
+	bool lookup = is_lookup(linitial_node(PlannedStmt, plan->stmt_list)->planTree);
 
-	/* planning can run functions that make other calls */
-	kept->planning++;
-	PG_TRY();
-	{
-		plan = plan_get(kept->any, NULL);
-		if (!is_lookup(linitial_node(PlannedStmt, plan->stmt_list)->planTree))
-		{
-			ReleaseCachedPlan(plan, CurrentResourceOwner);
-			if (kept->each == NULL)
-				kept->each =
-					plan_make(kept->sql, types, CURSOR_OPT_CUSTOM_PLAN | CURSOR_OPT_PARALLEL_OK);
-			plan = plan_get(kept->each, params);
-		}
-	}
-	PG_FINALLY();
-	{
-		kept->planning--;
-	}
-	PG_END_TRY();
-	return plan;
+	ReleaseCachedPlan(plan, CurrentResourceOwner);
+	if (!lookup && kept->each == NULL)
+		kept->each =
+			plan_make(kept->sql, kept->types, CURSOR_OPT_CUSTOM_PLAN | CURSOR_OPT_PARALLEL_OK);
+	return lookup ? kept->any : kept->each;
 }
 
 static CachedPlan *
@@ -296,10 +296,120 @@ is_lookup(Plan *top)
 {
 	Plan *scan = top;
 
-	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort) || IsA(scan, Agg)))
+	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort) || IsA(scan, Agg) ||
+							IsA(scan, LockRows) || IsA(scan, ModifyTable)))
 		scan = outerPlan(scan);
 	return scan != NULL && top->total_cost < LOOKUP_COST &&
-		   (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan));
+		   (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan) || IsA(scan, TidScan));
+}
+
+/* ---------------------------------------------------------------- statements that change rows */
+
+/*
+ * _collection_locate(statement text, filter bson, operands bson_value[], sort bson) -> (row_table
+ * oid, row_place tid, row_condition text): runs a statement that finds and locks a row
+ */
+DP_FUNCTION(dp_collection_locate);
+Datum
+dp_collection_locate(PG_FUNCTION_ARGS)
+{
+	const DpTypes *t = dp_types();
+	const Oid types[PARAMETERS] = {
+		t->bson, t->bson_value_array, t->bson, t->bson, INT8OID, INT8OID, TEXTOID
+	};
+	static const Oid columns[] = { OIDOID, TIDOID, TEXTOID };
+	Datum values[lengthof(columns)] = { 0 };
+	bool nulls[lengthof(columns)] = { true, true, true };
+	TupleDesc desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	SPI_connect();
+	if (run_arguments(fcinfo, types, SPI_OK_SELECT) > 0)
+		for (int i = 0; i < lengthof(columns); i++)
+		{
+			if (SPI_tuptable->tupdesc->natts <= i ||
+				TupleDescAttr(SPI_tuptable->tupdesc, i)->atttypid != columns[i])
+				ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+								errmsg("statement must return a table, a place and a condition")));
+			values[i] =
+				SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &nulls[i]);
+			if (!nulls[i])
+				values[i] = SPI_datumTransfer(values[i], columns[i] == OIDOID,
+											  columns[i] == TIDOID ? sizeof(ItemPointerData) : -1);
+		}
+	SPI_finish();
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * _collection_write(statement text, filter bson, operands bson_value[], row_table oid, row_place
+ * tid, update bson_value, array_filters bson_value, ticket bigint) -> bigint: runs a statement that
+ * updates or deletes rows, and returns how many
+ */
+DP_FUNCTION(dp_collection_write);
+Datum
+dp_collection_write(PG_FUNCTION_ARGS)
+{
+	const DpTypes *t = dp_types();
+	const Oid types[PARAMETERS] = { t->bson,       t->bson_value_array, OIDOID, TIDOID,
+									t->bson_value, t->bson_value,       INT8OID };
+	uint64 rows;
+
+	SPI_connect();
+	rows = run_arguments(fcinfo, types, 0);
+	SPI_finish();
+	PG_RETURN_INT64(rows);
+}
+
+/*
+ * Runs the statement that is the first argument; the others are its parameters.  Users can call
+ * this with any statement.  expected: 0 for an update or deletion.
+ */
+static uint64
+run_arguments(FunctionCallInfo fcinfo, const Oid *types, int expected)
+{
+	char *sql = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
+	SPIExecuteOptions options = { .params = parameters(types) };
+	KeptPlan *kept = plan_find(sql, types);
+	int result;
+
+	for (int i = 0; i < PARAMETERS; i++)
+	{
+		options.params->params[i].isnull = i + 1 >= PG_NARGS() || PG_ARGISNULL(i + 1);
+		if (!options.params->params[i].isnull)
+			options.params->params[i].value = PG_GETARG_DATUM(i + 1);
+	}
+	kept->running++;
+	PG_TRY();
+	{
+		result = SPI_execute_plan_extended(plan_choose(kept), &options);
+	}
+	PG_FINALLY();
+	{
+		kept->running--;
+	}
+	PG_END_TRY();
+	if (expected != 0 ? result != expected : result != SPI_OK_UPDATE && result != SPI_OK_DELETE)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("statement must be a SELECT, UPDATE or DELETE")));
+	return SPI_processed;
+}
+
+/* Parameters of these types, without values. */
+static ParamListInfo
+parameters(const Oid *types)
+{
+	ParamListInfo params = makeParamList(PARAMETERS);
+
+	for (int i = 0; i < PARAMETERS; i++)
+	{
+		params->params[i].value = (Datum) 0;
+		params->params[i].isnull = true;
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].ptype = types[i];
+	}
+	return params;
 }
 
 /* ---------------------------------------------------------------- results */
