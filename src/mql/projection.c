@@ -165,7 +165,7 @@ compile_slice(Field *field, const DpValue *arg, const char *path)
 	{
 		field->take = slice_number(arg);
 		field->from_end = field->take < 0;
-		field->take = Abs(field->take);
+		field->take = llabs(field->take);
 		field->kind = FIELD_SLICE;
 		return true;
 	}

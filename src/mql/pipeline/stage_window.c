@@ -408,7 +408,7 @@ bound_sql(const Bound *bound, bool documents, const char *unit, bool lower)
 	if (documents || unit != NULL)
 	{
 		(void) dp_value_to_whole(&bound->number, &n);
-		n = n == PG_INT64_MIN ? PG_INT64_MAX : Abs(n);
+		n = n == PG_INT64_MIN ? PG_INT64_MAX : llabs(n);
 	}
 	if (documents)
 		return psprintf(INT64_FORMAT " %s", n, side);
@@ -559,7 +559,7 @@ add_shift(Output *o)
 	if (o->w->nsort == 0)
 		dp_bad_spec(&o->location, "$shift needs sortBy");
 	add_value(o, psprintf("pg_catalog.%s(%s, " INT64_FORMAT ", %s) OVER w", by > 0 ? "lead" : "lag",
-						  dp_query_eval(o->w->q, &output, &o->location), Abs(by),
+						  dp_query_eval(o->w->q, &output, &o->location), (int64) llabs(by),
 						  dp_sql_value(&other)));
 }
 
