@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(177);
+SELECT plan(181);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -92,6 +92,17 @@ SET enable_mergejoin = off;
 SELECT matches(plan('local', '[{$lookup: {from: "no\"ne", localField: "a", foreignField: "b.c", as: "r"}}]'), 'Hash (Left|Right) Join', 'without an index values are hashed');
 SELECT matches(plan('orders', '[{$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r"}}, {$unwind: "$r"}]'), 'Hash Join', 'and keys, too');
 RESET enable_mergejoin;
+
+-- indexes and whole collections
+SELECT collection_create('many'), collection_create('more');
+INSERT INTO many (doc) SELECT bson_build('_id', i) FROM generate_series(1, 1000) i;
+INSERT INTO more (doc) SELECT bson_build('_id', i, 'm', i % 1000) FROM generate_series(1, 2000) i;
+SELECT collection_create_index('more', '{m: 1}');
+ANALYZE many, more;
+SELECT unalike(plan('many', '[{$lookup: {from: "more", localField: "_id", foreignField: "m", as: "r"}}]'), '%SubPlan%', 'all of a collection: both are read');
+SELECT alike(plan('many', '[{$match: {_id: {$gt: 5}}}, {$lookup: {from: "more", localField: "_id", foreignField: "m", as: "r"}}]'), '%more_m_idx%', 'a part: the index');
+SELECT alike(plan('many', '[{$lookup: {from: "more", localField: "_id", foreignField: "m", as: "r"}}, {$limit: 5}]'), '%more_m_idx%', 'also if the part is limited later');
+SELECT results_eq($$SELECT d FROM collection_aggregate('many', '[{$sort: {_id: -1}}, {$lookup: {from: "more", localField: "_id", foreignField: "m", as: "r"}}, {$unset: "r.m"}]') d LIMIT 2$$, $$VALUES (bson '{_id: 1000, r: []}'), ('{_id: 999, r: [{_id: 999}, {_id: 1999}]}')$$, 'and the order stays');
 
 -- variables
 SELECT is(run('customers', '[{$lookup: {from: "orders", let: {x: "$_id", none: "$none"}, pipeline: [{$match: {$expr: {$or: [{$eq: ["$c", "$$x"]}, {$eq: ["$$none", 1]}]}}}, {$project: {twice: {$add: ["$n", "$n", "$$x"]}}}, {$sort: {_id: -1}}], as: "o"}}, {$project: {o: 1}}]'),

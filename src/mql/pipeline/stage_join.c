@@ -6,7 +6,8 @@
  *
  *		a LEFT JOIN on the key of the foreign collection, if the local document has one value;
  *
- *		a subquery for each document that finds foreign documents by an index;
+ *		a subquery for each document that finds foreign documents by an index, unless all of both
+ *		relations is read;
  *
  *		a join of the values of all local and all foreign documents, which PostgreSQL hashes.
  *
@@ -14,9 +15,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "mql/collection_calls.h"
 #include "mql/expression.h"
@@ -51,6 +55,8 @@ typedef struct Lookup
 
 static void parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l);
 static bool take_unwind(DpQuery *q, const char *as);
+static bool reads_all(DpQuery *q, const Lookup *l);
+static float4 row_count(Oid relid);
 static void join_by_key(DpQuery *q, const Lookup *l);
 static void join_by_subquery(DpQuery *q, Lookup *l);
 static void join_by_values(DpQuery *q, Lookup *l);
@@ -96,7 +102,7 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		}
 		if (l.found.is_key && !l.found.is_split && l.pipeline == NULL)
 			join_by_key(q, &l);
-		else if (l.found.expr != NULL || l.found.filters)
+		else if ((l.found.expr != NULL || l.found.filters) && !reads_all(q, &l))
 			join_by_subquery(q, &l);
 		else
 			join_by_values(q, &l);
@@ -183,6 +189,41 @@ take_unwind(DpQuery *q, const char *as)
 		return false;
 	q->rest = list_delete_first(q->rest);
 	return true;
+}
+
+/*
+ * Whether every document of a relation has a look-up, in a relation that is not much larger: then
+ * reading both is faster than an index.
+ */
+static bool
+reads_all(DpQuery *q, const Lookup *l)
+{
+	ListCell *lc;
+	float4 rows;
+
+	(void) dp_query_doc(q);
+	if (!OidIsValid(q->relid) || q->pipeline->depth > 1 || q->from.data[0] == '(' ||
+		q->where.len > 0 || q->group != NULL || q->limited || q->skip > 0)
+		return false;
+	foreach(lc, q->rest)
+		if (strcmp(((DpStageSpec *) lfirst(lc))->name, "$limit") == 0)
+			return false;
+	rows = row_count(q->relid);
+	return rows >= 1000 && row_count(l->from) <= rows * 4;
+}
+
+/* The number of rows that ANALYZE or VACUUM has counted. */
+static float4
+row_count(Oid relid)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	float4 rows;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+	ReleaseSysCache(tuple);
+	return rows;
 }
 
 /*
@@ -282,36 +323,44 @@ join_by_values(DpQuery *q, Lookup *l)
 	const char *own = q->pipeline->own;
 	bool rows = l->unwind && l->pipeline == NULL;
 	bool ordered = add_values(q, l->local, !rows);
-	char *number = beside(q, "n");
 	char *path = dp_stage_sql_path(l->foreign);
+	char *found;
 	char *docs;
 
 	(void) dp_query_column(sub);
-	dp_query_nest_with(sub, psprintf("docpatterns._join_foreign(%s, %s) AS v", sub->doc, path));
+	dp_query_nest_with(sub, "pg_catalog.row_number() OVER () AS n");
+	dp_query_nest_with(sub, psprintf("%s AS n, docpatterns._join_foreign(%s, %s) AS v",
+									 beside(sub, "n"), sub->doc, path));
 	appendStringInfo(&q->from,
 					 " %s %s ON %s OPERATOR(%s.=) %s AND docpatterns._join_once(%s, %s, "
 					 "%s, %s, %s)",
 					 rows ? "JOIN" : "LEFT JOIN", sub->from.data, beside(sub, "v"), own,
 					 beside(q, "v"), q->doc, dp_stage_sql_path(l->local), sub->doc, path,
 					 beside(q, "v"));
-	if (ordered)
-		q->order = number;
+	if (ordered || !rows)
+		q->order = psprintf("%s, %s", beside(q, "n"), beside(sub, "n"));
 	if (rows)
 	{
 		set_field(q, q->doc, l->as, sub->doc);
 		return;
 	}
-	q->group = number;
+	/* sorted before it is grouped: faster than an order in the aggregate */
+	dp_query_nest_with(q, psprintf("%s AS n, %s AS found", beside(q, "n"), sub->doc));
+	q->ordered = false;
+	q->group = beside(q, "n");
+	if (ordered)
+		q->order = q->group;
+	found = beside(q, "found");
 	docs = psprintf("coalesce(%s.bson_agg(%s) FILTER (WHERE %s IS NOT NULL), '[]'::%s.bson_value)",
-					own, sub->doc, sub->doc, own);
+					own, found, found, own);
 	dp_query_set_doc(q, psprintf("docpatterns._join_any(%s)", q->doc));
 	if (l->pipeline == NULL)
 		set_field(q, q->doc, l->as, docs);
 	else
 	{
 		char *let;
-		char *found = dp_query_alias(q, "f");
 
+		found = dp_query_alias(q, "f");
 		dp_query_nest_with(q, psprintf("%s AS found", docs));
 		let = add_let(q, l, "found");
 		sub = dp_query_from(q->pipeline,
