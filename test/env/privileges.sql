@@ -33,6 +33,10 @@ collection_find_one_and_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{_id: 1}') | SELECT, DELETE
 collection_delete('docs', '{n: 1}', multi => true) | SELECT, DELETE
 collection_validator('docs', '{}') | OWN
+collection_aggregate('docs', '[{$match: {n: 1}}]') | SELECT
+collection_aggregate_sql('docs', '[]')
+collection_explain('docs', '[]') | SELECT
+collection_view_create('made_view', 'docs', '[]') | CREATE
 collection_list_indexes('docs')
 collection_create_index('docs', '{m: 1}') | OWN, CREATE
 collection_drop_index('docs', name => 'docs_n') | OWN
