@@ -472,10 +472,10 @@ through_text(const DpValue *value)
 {
 	StringInfoData text;
 	Datum jb;
+	bool canonical = value->type == DP_TYPE_DOUBLE && !isnan(dp_get_double(value->data));
 
 	initStringInfo(&text);
-	dp_value_to_text(&text, value,
-					 value->type == DP_TYPE_DOUBLE ? DP_TEXT_CANONICAL : DP_TEXT_RELAXED, -1);
+	dp_value_to_text(&text, value, canonical ? DP_TEXT_CANONICAL : DP_TEXT_RELAXED, -1);
 	jb = DirectFunctionCall1(jsonb_in, CStringGetDatum(text.data));
 	pfree(text.data);
 	return DatumGetJsonbP(jb);

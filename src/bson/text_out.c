@@ -494,6 +494,23 @@ print_string(Printer *pr, const char *s, Size len)
 	put_char(pr, '"');
 }
 
+/* Writes 1e+07 as 1E+7; the new length. */
+static int
+canonical_exponent(char *digits, int len)
+{
+	char *e = memchr(digits, 'e', len);
+
+	if (e == NULL)
+		return len;
+	*e = 'E';
+	if (e[2] == '0')
+	{
+		memmove(e + 2, e + 3, digits + len - (e + 3));
+		len--;
+	}
+	return len;
+}
+
 /*
  * An int32 in the canonical form, an int64, a double.
  */
@@ -520,6 +537,7 @@ print_number(Printer *pr, const DpValue *v)
 			}
 			if (pr->form == DP_TEXT_CANONICAL)
 			{
+				len = canonical_exponent(digits, len);
 				before = "{\"$numberDouble\": \"";
 				after = "\"}";
 			}
@@ -527,12 +545,13 @@ print_number(Printer *pr, const DpValue *v)
 		else
 		{
 			i = dp_get_int64(v->data);
+			/* the canonical form has one NaN */
 			if (isnan(d))
-			{
-				len = snprintf(digits, sizeof(digits),
-							   i == INT64CONST(0x7FF8000000000000) ? "NaN" : "NaN(0x%016llx)",
-							   (unsigned long long) i);
-			}
+				len =
+					snprintf(digits, sizeof(digits),
+							 i == DP_DOUBLE_NAN || pr->form == DP_TEXT_CANONICAL ? "NaN"
+																				 : "NaN(0x%016llx)",
+							 (unsigned long long) i);
 			if (pr->form != DP_TEXT_SHELL)
 			{
 				before = "{\"$numberDouble\": \"";

@@ -148,6 +148,23 @@ watch_note(FilterWatch *watch, const DpFilterPath *path, int steps, int32 index)
 	watch->index = index;
 }
 
+/* Whether the positions of its children count for $: those of $or only if all have one path. */
+static bool
+is_watched(const DpFilterNode *node)
+{
+	if (node->op != FILTER_OR)
+		return node->op == FILTER_AND;
+	for (int i = 0; i < node->u.children.n; i++)
+	{
+		const DpFilterNode *child = node->u.children.nodes[i];
+
+		if (child->op < FILTER_FIRST_CONDITION ||
+			strcmp(child->path->name, node->u.children.nodes[0]->path->name) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Whether all, one or none of the children match; with a finder they find their fields by it.
  */
@@ -167,7 +184,7 @@ group_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch, Dp
 	for (int i = 0; i < node->u.children.n; i++)
 	{
 		const DpFilterNode *child = node->u.children.nodes[i];
-		FilterWatch *noted = node->op == FILTER_AND ? watch : NULL;
+		FilterWatch *noted = watch != NULL && is_watched(node) ? watch : NULL;
 		bool met;
 
 		if (child->op < FILTER_FIRST_CONDITION)

@@ -69,7 +69,7 @@ extern bool dp_filter_match_value(DpFilter *filter, const DpValue *value);
  * Does the same as dp_filter_match(), and sets *index to the position for the positional operator
  * $: the position in the array at array_path (dots between the parts) through which the last
  * condition on it was satisfied, or else that in any array; -1 if there was none.  Conditions below
- * $or do not count.
+ * $or do not count, unless they are all on one path.
  */
 extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc, const char *array_path,
 									 uint32 pathlen, int32 *index);

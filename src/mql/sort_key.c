@@ -303,7 +303,7 @@ dp_sort_spec_compile(const DpValue *value)
 	while (dp_iter_next(&iter, &element))
 	{
 		SortField *field = &spec->fields[spec->nfields++];
-		int64 direction;
+		double direction = 0;
 
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
@@ -313,7 +313,10 @@ dp_sort_spec_compile(const DpValue *value)
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								errmsg("sorting by $meta is not supported")));
 		}
-		if (!dp_value_to_int64(&element.value, &direction) || (direction != 1 && direction != -1))
+		/* a fraction is cut off */
+		if (dp_type_is_number(element.value.type))
+			direction = trunc(dp_number_to_double(&element.value));
+		if (direction != 1 && direction != -1)
 			spec_error(element.name, "the direction must be 1 or -1");
 		field->path = spec_path(&element);
 		field->descending = direction < 0;

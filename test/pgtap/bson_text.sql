@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(344);
+SELECT plan(345);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -42,12 +42,12 @@ INSERT INTO form VALUES
   ('double', '01000000000000f83f', '1.5', '{"$numberDouble": "1.5"}', '1.5'),
   ('double without fraction', '010000000000001440', '5.0', '{"$numberDouble": "5.0"}', '5.0'),
   ('double, negative zero', '010000000000000080', '-0.0', '{"$numberDouble": "-0.0"}', '-0.0'),
-  ('double, large', '019c7500883ce4377e', '1e+300', '{"$numberDouble": "1e+300"}', '1e+300'),
-  ('double, smallest', '010100000000000000', '5e-324', '{"$numberDouble": "5e-324"}', '5e-324'),
+  ('double, large', '019c7500883ce4377e', '1e+300', '{"$numberDouble": "1E+300"}', '1e+300'),
+  ('double, smallest', '010100000000000000', '5e-324', '{"$numberDouble": "5E-324"}', '5e-324'),
   ('double, infinite', '01000000000000f07f', '{"$numberDouble": "Infinity"}', '{"$numberDouble": "Infinity"}', 'Infinity'),
   ('double, minus infinite', '01000000000000f0ff', '{"$numberDouble": "-Infinity"}', '{"$numberDouble": "-Infinity"}', '-Infinity'),
   ('double, not a number', '01000000000000f87f', '{"$numberDouble": "NaN"}', '{"$numberDouble": "NaN"}', 'NaN'),
-  ('double, another not a number', '01010000000000f8ff', '{"$numberDouble": "NaN(0xfff8000000000001)"}', '{"$numberDouble": "NaN(0xfff8000000000001)"}', 'NumberDouble("NaN(0xfff8000000000001)")'),
+  ('double, another not a number', '01010000000000f8ff', '{"$numberDouble": "NaN(0xfff8000000000001)"}', '{"$numberDouble": "NaN"}', 'NumberDouble("NaN(0xfff8000000000001)")'),
   ('string', '02020000006100', '"a"', '"a"', '"a"'),
   ('string, empty', '020100000000', '""', '""', '""'),
   ('string with escapes', '0209000000610a225c0900011f00', '"a\n\"\\\t\u0000\u0001\u001f"', '"a\n\"\\\t\u0000\u0001\u001f"', '"a\n\"\\\t\u0000\u0001\u001f"'),
@@ -101,10 +101,12 @@ SELECT is(bson_to_json(bson_value_from_bytea(decode(bytes, 'hex')), 'shell'), sh
 SELECT is((SELECT count(DISTINCT left(bytes, 2)) FROM form), 21::bigint, 'that were all types');
 SELECT is_empty(
   $$SELECT what FROM form WHERE bson_value_send(pg_temp.parsed(relaxed)) <> decode(bytes, 'hex')
-      OR bson_value_send(pg_temp.parsed(canonical)) <> decode(bytes, 'hex') OR bson_value_send(pg_temp.parsed(shell)) <> decode(bytes, 'hex')
+      OR (bson_value_send(pg_temp.parsed(canonical)) <> decode(bytes, 'hex') AND what <> 'double, another not a number') OR bson_value_send(pg_temp.parsed(shell)) <> decode(bytes, 'hex')
       OR bson_value_send(pg_temp.parsed(bson_pretty(bson_value_from_bytea(decode(bytes, 'hex'))))) <> decode(bytes, 'hex')
       OR textin(docpatterns.bson_value_out(bson_value_from_bytea(decode(bytes, 'hex')))) <> relaxed$$,
-  'each form is read back byte for byte');
+  'each form is read back byte for byte, but for the canonical one, which has one NaN');
+SELECT is(bson_to_json('{a: 1e-7, b: -1.5e7, c: 12345.0, d: 1e22}'::bson, 'canonical'),
+  '{"a": {"$numberDouble": "1E-7"}, "b": {"$numberDouble": "-15000000.0"}, "c": {"$numberDouble": "12345.0"}, "d": {"$numberDouble": "1E+22"}}', 'doubles of the canonical form');
 SELECT is(bson_to_json('{a: 1.0}'::bson), '{"a": 1.0}', 'relaxed is the default');
 SELECT throws_ok($$SELECT bson_to_json('{}'::bson, 'Relaxed')$$, '22023', 'unknown text form "Relaxed"', 'there is no other form');
 SELECT is(bson_pretty('{a: 1, b: {}, c: [], d: [1, {e: 2}], f: NumberLong(1)}'::bson),
@@ -325,7 +327,7 @@ BEGIN
     BEGIN
       doc := d::bson;
       accepted := accepted + 1;
-      IF doc::bytea <> d OR doc::text::bson::bytea <> d OR bson_to_json(doc, 'canonical')::bson::bytea <> d
+      IF doc::bytea <> d OR doc::text::bson::bytea <> d OR bson_to_json(doc, 'canonical')::bson <> doc
          OR bson_to_json(doc, 'shell')::bson::bytea <> d OR bson_pretty(doc)::bson::bytea <> d THEN
         lost := lost + 1;
       END IF;

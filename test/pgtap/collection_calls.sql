@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(527);
+SELECT plan(531);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -58,8 +58,10 @@ SELECT results_eq($$SELECT doc::text FROM collection_find('c', '{_id: 8, tags: "
 SELECT results_eq($$SELECT v::text FROM collection_distinct('c', 'tags') v$$, ARRAY['t0', 't1', 't2', 't3'], 'the elements of arrays, in order');
 SELECT results_eq($$SELECT v::text FROM collection_distinct('c', 'n', '{n: {$not: {$type: "string"}}}') v$$, ARRAY[NULL, '0', '1', '2', '3', '4', '5', '6'], 'null, but not what is missing');
 SELECT results_eq($$SELECT v::int FROM collection_distinct('c', 'sub.x', '{_id: {$lt: 3}}') v$$, ARRAY[1, 2], 'a path, by a filter');
+SELECT is_empty(format('SELECT collection_distinct(%L, %L)', 'c', path), 'a path that leads nowhere: ' || path) FROM unnest(ARRAY['.n', 'n.', 'sub..x']) path;
+SELECT is((SELECT count(*) FROM collection_find('c', sort => '{}')), (SELECT collection_count('c')), 'no sort');
 SELECT throws_ok(t, e, NULL, t) FROM (VALUES ($$SELECT collection_find('c', skip => -1)$$, '22023'), ($$SELECT collection_find('c', take => -1)$$, '22023'), ($$SELECT collection_find('c', NULL)$$, '22004'), ($$SELECT collection_find(NULL)$$, '22004'), ($$SELECT collection_count('c', NULL)$$, '22004'),
-  ($$SELECT collection_distinct('c', NULL)$$, '22004'), ($$SELECT collection_distinct('c', 'a..b')$$, '22023'), ($$SELECT collection_find('c', '{n: {$foo: 1}}')$$, '0A000'), ($$SELECT collection_find('c', '{n: {$in: 1}}')$$, '22023'), ($$SELECT collection_find('c', sort => '{n: 2}')$$, '22023'),
+  ($$SELECT collection_distinct('c', NULL)$$, '22004'), ($$SELECT collection_distinct('c', '"a')$$, '22023'), ($$SELECT collection_find('c', '{n: {$foo: 1}}')$$, '0A000'), ($$SELECT collection_find('c', '{n: {$in: 1}}')$$, '22023'), ($$SELECT collection_find('c', sort => '{n: 2}')$$, '22023'),
   ($$SELECT collection_find('c', projection => '{n: 1, "sub.x": 0}')$$, '22023'), ($$SELECT collection_find('nope')$$, '42P01'), ($$SELECT collection_find(1::regclass)$$, '42P01'), ($$SELECT collection_find('c_pkey')$$, '42809')) x (t, e);
 
 -- ---------------------------------------------------------------- what the planner makes of it

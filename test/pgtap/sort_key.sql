@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(56);
+SELECT plan(57);
 
 -- ---------------------------------------------------------------- the call
 
@@ -71,6 +71,7 @@ SELECT is(pg_temp.sorted(s, VARIADIC d), r, n) FROM (VALUES
   ('{a: 1}'::bson, ARRAY['{a: 2}', '{a: 1}', '{a: 3}'], '{a: 1} {a: 2} {a: 3}', 'ascending'),
   ('{a: -1}', ARRAY['{a: 2}', '{a: 1}', '{a: 3}'], '{a: 3} {a: 2} {a: 1}', 'descending'),
   ('{a: 1.0}', ARRAY['{a: 2}', '{a: 1}'], '{a: 1} {a: 2}', 'a double as direction'),
+  ('{a: -1.9}', ARRAY['{a: 1}', '{a: 2}'], '{a: 2} {a: 1}', 'its fraction does not count'),
   ('{a: NumberLong(-1)}', ARRAY['{a: 1}', '{a: 2}'], '{a: 2} {a: 1}', 'a long as direction'),
   ('{a: 1, b: -1}', ARRAY['{a: 1, b: 1}', '{a: 1, b: 2}', '{a: 0, b: 0}'], '{a: 0, b: 0} {a: 1, b: 2} {a: 1, b: 1}', 'two fields'),
   ('{a: 1}', ARRAY['{a: 1}', '{a: null}', '{b: 1}', '{a: []}', '{a: MinKey}'], '{a: MinKey} {a: []} {a: null} {b: 1} {a: 1}', 'missing is null, an empty array comes before it'),

@@ -84,6 +84,8 @@ dp_collection_find(PG_FUNCTION_ARGS)
 						errmsg("skip and take cannot be negative")));
 	dp_call_begin(&call, fcinfo, 1);
 	call.sort = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
+	if (call.sort != NULL && DP_DOC_SIZE(call.sort) == DP_DOCUMENT_MIN_SIZE)
+		call.sort = NULL;
 	if (PG_ARGISNULL(2))
 	{
 		dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
@@ -133,6 +135,18 @@ dp_collection_count(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(receiver.number);
 }
 
+/* Whether an unquoted path has an empty part, which no field of a document can be reached by. */
+static bool
+has_empty_part(const text *path)
+{
+	const char *s = VARDATA_ANY(path);
+	Size len = VARSIZE_ANY_EXHDR(path);
+
+	if (len == 0 || memchr(s, '"', len) != NULL)
+		return false;
+	return s[0] == '.' || s[len - 1] == '.' || memmem(s, len, "..", 2) != NULL;
+}
+
 /* collection_distinct(rel regclass, field text, filter bson) -> setof bson_value */
 DP_FUNCTION(dp_collection_distinct);
 Datum
@@ -145,7 +159,14 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("field cannot be null")));
 	dp_call_begin(&call, fcinfo, 2);
 	call.field = PG_GETARG_TEXT_PP(1);
+	if (VARSIZE_ANY_EXHDR(call.field) == 0)
+		call.field = cstring_to_text("\"\"");
 	dp_call_prepare(&call);
+	if (has_empty_part(call.field))
+	{
+		(void) row_receiver(fcinfo);
+		return (Datum) 0;
+	}
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT DISTINCT v FROM %s, ", call.sql[DP_CALL_SOURCE]);
 	dp_sql_own_schema(&sql);
