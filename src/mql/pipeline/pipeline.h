@@ -183,6 +183,9 @@ extern char *dp_query_alias(DpQuery *q, const char *prefix);
 /* An expression for the document, which must be a column: SQL, NULL where the value is missing. */
 extern char *dp_query_eval(DpQuery *q, const DpValue *expression, const DpLocation *location);
 
+/* The same for a field: "a.b". */
+extern char *dp_query_field(DpQuery *q, const char *field, const DpLocation *location);
+
 /* A call of a function of the extension that takes the document, spec and variables. */
 extern char *dp_query_call(DpQuery *q, const char *function, const char *doc, const char *spec);
 

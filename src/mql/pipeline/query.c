@@ -299,6 +299,25 @@ dp_query_eval(DpQuery *q, const DpValue *expression, const DpLocation *location)
 	return dp_query_call(q, "eval", q->doc, dp_sql_value(expression));
 }
 
+char *
+dp_query_field(DpQuery *q, const char *field, const DpLocation *location)
+{
+	char *path = psprintf("$%s", field);
+	DpBuilder b;
+	DpIter iter;
+	DpValue array;
+	DpValue expression = { NULL, 0, DP_TYPE_EOD };
+
+	dp_builder_init(&b, 64);
+	dp_builder_begin_array(&b);
+	dp_builder_append_string(&b, NULL, 0, path, strlen(path));
+	dp_builder_end(&b);
+	array = dp_builder_view(&b, DP_TYPE_ARRAY);
+	dp_iter_init_value(&iter, &array);
+	(void) dp_iter_next_value(&iter, &expression);
+	return dp_query_eval(q, &expression, location);
+}
+
 const char *
 dp_query_row_order(DpQuery *q)
 {

@@ -49,7 +49,6 @@ typedef struct Densify
 static Densify *densify_parse(const DpValue *spec, const DpLocation *location);
 static void parse_range(Densify *d, const DpValue *range, const DpLocation *location);
 static void parse_bounds(Densify *d, const DpValue *bounds, const DpLocation *location);
-static char *field_sql(DpQuery *q, const char *field, const DpLocation *location);
 
 /* ---------------------------------------------------------------- specification */
 
@@ -199,13 +198,13 @@ dp_stage_densify(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	q->order = NULL;
 	initStringInfo(&columns);
 	appendStringInfo(&columns, "docpatterns._densify_value(%s, %s) AS value",
-					 field_sql(q, d->field, location), d->unit < 0 ? "false" : "true");
+					 dp_query_field(q, d->field, location), d->unit < 0 ? "false" : "true");
 	alias = dp_query_nest_with(q, columns.data);
 
 	initStringInfo(&window);
 	foreach(lc, d->partition_fields)
 		appendStringInfo(&window, "%s%s", window.len == 0 ? "PARTITION BY " : ", ",
-						 field_sql(q, lfirst(lc), location));
+						 dp_query_field(q, lfirst(lc), location));
 	appendStringInfo(&window, "%sORDER BY %s.value NULLS FIRST", window.len > 0 ? " " : "", alias);
 	q->window = window.data;
 	resetStringInfo(&columns);
@@ -245,25 +244,6 @@ dp_stage_densify(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	q->doc = psprintf("%s.doc", alias);
 	q->computed = false;
 	q->ordered = true;
-}
-
-static char *
-field_sql(DpQuery *q, const char *field, const DpLocation *location)
-{
-	char *path = psprintf("$%s", field);
-	DpBuilder b;
-	DpIter iter;
-	DpValue array;
-	DpValue expression = { NULL, 0, DP_TYPE_EOD };
-
-	dp_builder_init(&b, 64);
-	dp_builder_begin_array(&b);
-	dp_builder_append_string(&b, NULL, 0, path, strlen(path));
-	dp_builder_end(&b);
-	array = dp_builder_view(&b, DP_TYPE_ARRAY);
-	dp_iter_init_value(&iter, &array);
-	(void) dp_iter_next_value(&iter, &expression);
-	return dp_query_eval(q, &expression, location);
 }
 
 /* ---------------------------------------------------------------- functions */

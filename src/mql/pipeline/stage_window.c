@@ -447,23 +447,11 @@ static const char *
 sort_value(Output *o, const char *kind)
 {
 	Windows *w = o->w;
-	char *path = psprintf("$%s", w->sort_field);
-	DpBuilder b;
-	DpIter iter;
-	DpElement e;
-	DpValue array;
 
-	dp_builder_init(&b, 64);
-	dp_builder_begin_array(&b);
-	dp_builder_append_string(&b, NULL, 0, path, strlen(path));
-	dp_builder_end(&b);
-	array = dp_builder_view(&b, DP_TYPE_ARRAY);
-	dp_iter_init_value(&iter, &array);
-	(void) dp_iter_next(&iter, &e);
 	if (w->sort_value == NULL || strstr(w->sort_value, "a number or a date") != NULL)
 		w->sort_value =
-			psprintf("docpatterns._window_key(%s, %s)", dp_query_eval(w->q, &e.value, &o->location),
-					 quote_literal_cstr(kind));
+			psprintf("docpatterns._window_key(%s, %s)",
+					 dp_query_field(w->q, w->sort_field, &o->location), quote_literal_cstr(kind));
 	return w->sort_value;
 }
 
