@@ -71,7 +71,7 @@ ISOLATION_OPTS = --inputdir=test/isolation --outputdir=build/isolation --load-ex
 BSON_PC ?= $(shell pkg-config --exists bson2 2>/dev/null && echo bson2 || echo libbson-1.0)
 
 # These are system libraries wherever they are installed: what warns in their headers is not ours
-LIBRARIES = $(BSON_PC) libpcre2-8
+LIBRARIES = $(BSON_PC) libpcre2-8 icu-i18n
 PG_CPPFLAGS = -I$(CURDIR)/src $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(LIBRARIES)))
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -fno-semantic-interposition
 SHLIB_LINK = -Wl,-Bsymbolic $(shell pkg-config --libs $(LIBRARIES))

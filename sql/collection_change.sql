@@ -30,25 +30,27 @@ CREATE FUNCTION docpatterns._collection_locate(statement text, filter bson, oper
 COMMENT ON FUNCTION docpatterns._collection_locate(text, bson, bson_value[], bson) IS
   'internal: runs a statement that finds and locks a row; the session keeps it';
 CREATE FUNCTION docpatterns._collection_write(statement text, filter bson, operands bson_value[],
-  row_table oid, row_place tid, update bson_value, array_filters bson_value, ticket bigint)
-  RETURNS bigint
+  row_table oid, row_place tid, update bson_value, array_filters bson_value, ticket bigint,
+  collation bson) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_write' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._collection_write(text, bson, bson_value[], oid, tid, bson_value,
-  bson_value, bigint) IS
+  bson_value, bigint, bson) IS
   'internal: runs a statement that updates or deletes rows, and returns how many; the session keeps '
   'it';
 
 CREATE FUNCTION docpatterns._collection_change(rel regclass, filter bson, update bson_value,
   deletes boolean DEFAULT false, multi boolean DEFAULT false, upsert boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, finds boolean DEFAULT false,
-    projection bson DEFAULT NULL, return_new boolean DEFAULT false,
+    projection bson DEFAULT NULL, return_new boolean DEFAULT false, collation bson DEFAULT NULL,
     OUT matched bigint, OUT modified bigint, OUT upserted bson_value, OUT doc bson)
 LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter, sort,
       CASE WHEN finds THEN coalesce(projection, '{}') END, update => update,
-      array_filters => array_filters, multi => multi);
-  updated pg_catalog.text := pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)');
+      array_filters => array_filters, multi => multi, collation => "collation");
+  updated pg_catalog.text := CASE WHEN "collation" IS NULL
+      THEN pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)')
+      ELSE pg_catalog.concat('docpatterns._collated_update(', q.doc, ', $5, $1, $6, false, $8)') END;
   missing pg_catalog.text := CASE WHEN update IS NULL AND NOT deletes THEN 'update'
       WHEN multi IS NULL THEN 'multi' WHEN upsert IS NULL THEN 'upsert'
       WHEN return_new IS NULL THEN 'return_new' END;
@@ -74,6 +76,10 @@ BEGIN
         DETAIL = 'It does not contain the primary key of one table.',
         HINT = 'Updates and deletions of all matching documents work, with multi => true.';
   END IF;
+  IF "collation" IS NOT NULL AND q.change IS NOT NULL THEN
+    RAISE EXCEPTION 'collation is not supported for changes that concern split fields'
+      USING ERRCODE = 'feature_not_supported';
+  END IF;
   -- Locking a row before it is deleted requires UPDATE privilege.
   q.locks := q.locks AND (NOT deletes OR pg_catalog.has_any_column_privilege(rel, 'UPDATE'));
   -- Retry if another transaction meanwhile changes a found row of a view, or inserts the document
@@ -89,9 +95,15 @@ BEGIN
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
     -- A separate statement finds and locks one row, so that the next one sees it as it was locked.
     ELSIF NOT multi THEN
-      SELECT l.row_table, l.row_place, l.row_condition INTO row_table, row_place, row_condition
-        FROM docpatterns._collection_locate(pg_catalog.concat(q.locate,
-            CASE WHEN q.locks THEN lock_clause END), filter, q.operands, sort) AS l;
+      IF "collation" IS NULL THEN
+        SELECT l.row_table, l.row_place, l.row_condition INTO row_table, row_place, row_condition
+          FROM docpatterns._collection_locate(pg_catalog.concat(q.locate,
+              CASE WHEN q.locks THEN lock_clause END), filter, q.operands, sort) AS l;
+      ELSE
+        EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN lock_clause END)
+          INTO row_table, row_place, row_condition USING filter, q.operands, sort, NULL, NULL, NULL,
+            NULL, "collation";
+      END IF;
       IF q.holds AND row_condition IS NOT NULL THEN
         EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, lock_clause);
       END IF;
@@ -108,14 +120,16 @@ BEGIN
               q.doc, ', ', updated, ', $7)') END);
       IF finds THEN
         EXECUTE pg_catalog.concat(command, ' RETURNING t.', q.doc_column) INTO doc
-          USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+          USING filter, q.operands, row_table, row_place, update, array_filters, ticket,
+            "collation";
         GET DIAGNOSTICS modified = ROW_COUNT;
       ELSIF multi OR q.located IS NOT NULL THEN
         modified := docpatterns._collection_write(command, filter, q.operands, row_table, row_place,
-            update, array_filters, ticket);
+            update, array_filters, ticket, "collation");
       ELSE
         EXECUTE command
-          USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
+          USING filter, q.operands, row_table, row_place, update, array_filters, ticket,
+            "collation";
         GET DIAGNOSTICS modified = ROW_COUNT;
       END IF;
       seen := docpatterns._collection_unchanged(ticket);
@@ -142,28 +156,31 @@ BEGIN
     EXIT WHEN upserted IS NOT NULL;
   END LOOP;
   IF projection IS NOT NULL THEN
-    doc := @extschema@.bson_project(doc, projection, filter);
+    doc := CASE WHEN "collation" IS NULL THEN @extschema@.bson_project(doc, projection, filter)
+      ELSE docpatterns._collated_project(doc, projection, filter, "collation") END;
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._collection_change(regclass, bson, bson_value, boolean, boolean,
-  boolean, bson_value, bson, boolean, bson, boolean) IS
+  boolean, bson_value, bson, boolean, bson, boolean, bson) IS
   'internal: updates, replaces or deletes documents, one or all that match; if it finds, doc is '
   'what the projection shows of the one, before or after';
 
 CREATE FUNCTION collection_update(rel regclass, filter bson, update anycompatible,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
-    array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, OUT matched bigint,
+    array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, collation bson DEFAULT NULL,
+    OUT matched bigint,
     OUT modified bigint, OUT upserted bson_value)
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
     FROM docpatterns._collection_change(rel, filter, docpatterns._collection_value(update, false),
-        multi => multi, upsert => upsert, array_filters => array_filters, sort => sort) AS c;
+        multi => multi, upsert => upsert, array_filters => array_filters, sort => sort,
+        collation => "collation") AS c;
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, anycompatible, boolean, boolean, bson_value,
-  bson) IS
+  bson, bson) IS
   'Updates one document that matches the filter, the first in the order of sort, or with multi all '
   'of them, as bson_update does; update is bson, bson_value or Extended JSON. With upsert it '
   'inserts one if none matches. Returns how many matched, how many of these changed (others are '
@@ -172,45 +189,48 @@ COMMENT ON FUNCTION collection_update(regclass, bson, anycompatible, boolean, bo
   'multi, 22004 a NULL, 23505 an upsert whose key belongs to a document that does not match';
 
 CREATE FUNCTION collection_replace(rel regclass, filter bson, replacement anycompatible,
-  upsert boolean DEFAULT false, sort bson DEFAULT NULL, OUT matched bigint, OUT modified bigint,
+  upsert boolean DEFAULT false, sort bson DEFAULT NULL, collation bson DEFAULT NULL,
+  OUT matched bigint, OUT modified bigint,
   OUT upserted bson_value)
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
     FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort) AS c;
+        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort,
+        collation => "collation") AS c;
 END
 $$;
-COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, bson) IS
+COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, bson, bson) IS
   'Replaces one document that matches the filter, the first in the order of sort, by a whole one '
   'with the same _id. Arguments, result, rights and errors as collection_update; 22023 update '
   'operators';
 
-CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false)
-  RETURNS bigint
+CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false,
+  collation bson DEFAULT NULL) RETURNS bigint
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
-  RETURN (SELECT c.modified FROM docpatterns._collection_change(rel, filter, NULL, true, multi)
-      AS c);
+  RETURN (SELECT c.modified FROM docpatterns._collection_change(rel, filter, NULL, true, multi,
+        collation => "collation") AS c);
 END
 $$;
-COMMENT ON FUNCTION collection_delete(regclass, bson, boolean) IS
+COMMENT ON FUNCTION collection_delete(regclass, bson, boolean, bson) IS
   'Deletes one document that matches the filter, with multi all of them, and returns their number. '
   'Needs SELECT and DELETE; locks the rows. Errors: 22004 a NULL, those of collection_find';
 
 CREATE FUNCTION collection_find_one_and_update(rel regclass, filter bson, update anycompatible,
   projection bson DEFAULT NULL, sort bson DEFAULT NULL, upsert boolean DEFAULT false,
-    return_new boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
+    return_new boolean DEFAULT false, array_filters bson_value DEFAULT NULL,
+    collation bson DEFAULT NULL) RETURNS bson
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
         docpatterns._collection_value(update, false), upsert => upsert,
         array_filters => array_filters, sort => sort, finds => true, projection => projection,
-        return_new => return_new) AS c);
+        return_new => return_new, collation => "collation") AS c);
 END
 $$;
 COMMENT ON FUNCTION collection_find_one_and_update(regclass, bson, anycompatible, bson, bson,
-  boolean, boolean, bson_value) IS
+  boolean, boolean, bson_value, bson) IS
   'Updates the first document that matches the filter, in the order of sort, as collection_update '
   'does, and returns it as the projection shows it: as it was, or with return_new as it is then. '
   'NULL if none matches, unless an upsert inserts it and return_new is true. The row is locked when '
@@ -219,28 +239,31 @@ COMMENT ON FUNCTION collection_find_one_and_update(regclass, bson, anycompatible
 
 CREATE FUNCTION collection_find_one_and_replace(rel regclass, filter bson,
   replacement anycompatible, projection bson DEFAULT NULL, sort bson DEFAULT NULL,
-    upsert boolean DEFAULT false, return_new boolean DEFAULT false) RETURNS bson
+    upsert boolean DEFAULT false, return_new boolean DEFAULT false, collation bson DEFAULT NULL)
+  RETURNS bson
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
         docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort,
-        finds => true, projection => projection, return_new => return_new) AS c);
+        finds => true, projection => projection, return_new => return_new,
+        collation => "collation") AS c);
 END
 $$;
 COMMENT ON FUNCTION collection_find_one_and_replace(regclass, bson, anycompatible, bson, bson,
-  boolean, boolean) IS
+  boolean, boolean, bson) IS
   'As collection_find_one_and_update, for a whole document instead of an update; 22023 update '
   'operators';
 
 CREATE FUNCTION collection_find_one_and_delete(rel regclass, filter bson,
-  projection bson DEFAULT NULL, sort bson DEFAULT NULL) RETURNS bson
+  projection bson DEFAULT NULL, sort bson DEFAULT NULL, collation bson DEFAULT NULL)
+  RETURNS bson
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter, NULL, true, sort => sort,
-        finds => true, projection => projection) AS c);
+        finds => true, projection => projection, collation => "collation") AS c);
 END
 $$;
-COMMENT ON FUNCTION collection_find_one_and_delete(regclass, bson, bson, bson) IS
+COMMENT ON FUNCTION collection_find_one_and_delete(regclass, bson, bson, bson, bson) IS
   'Deletes the first document that matches the filter, in the order of sort, and returns it as the '
   'projection shows it; NULL if none matches. Rights and errors as collection_delete';
 
@@ -279,11 +302,11 @@ BEGIN
         @extschema@.bson_each(o.v::@extschema@.bson) AS e LOOP
     allowed := CASE operation
         WHEN 'insertOne' THEN '{document}'
-        WHEN 'updateOne' THEN '{filter,update,upsert,arrayFilters,sort}'
-        WHEN 'updateMany' THEN '{filter,update,upsert,arrayFilters}'
-        WHEN 'replaceOne' THEN '{filter,replacement,upsert,sort}'
-        WHEN 'deleteOne' THEN '{filter}'
-        WHEN 'deleteMany' THEN '{filter}' END;
+        WHEN 'updateOne' THEN '{filter,update,upsert,arrayFilters,sort,collation}'
+        WHEN 'updateMany' THEN '{filter,update,upsert,arrayFilters,collation}'
+        WHEN 'replaceOne' THEN '{filter,replacement,upsert,sort,collation}'
+        WHEN 'deleteOne' THEN '{filter,collation}'
+        WHEN 'deleteMany' THEN '{filter,collation}' END;
     field := (SELECT k FROM @extschema@.bson_keys(arguments) AS k
       WHERE k OPERATOR(pg_catalog.<>) ALL (allowed) LIMIT 1);
     IF allowed IS NULL THEN
@@ -327,7 +350,9 @@ BEGIN
               'upsert'::pg_catalog.text)::pg_catalog.bool, false),
             array_filters => arguments OPERATOR(@extschema@.->) 'arrayFilters'::pg_catalog.text,
             sort => (arguments OPERATOR(@extschema@.->)
-              'sort'::pg_catalog.text)::@extschema@.bson) AS c;
+              'sort'::pg_catalog.text)::@extschema@.bson,
+            collation => (arguments OPERATOR(@extschema@.->)
+              'collation'::pg_catalog.text)::@extschema@.bson) AS c;
         IF pg_catalog.starts_with(operation, 'delete') THEN
           deleted := modified;
           matched := NULL;

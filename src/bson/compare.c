@@ -6,6 +6,7 @@
 
 #include "miscadmin.h"
 
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/number.h"
 
@@ -60,6 +61,10 @@ dp_value_compare(const DpValue *a, const DpValue *b)
 			return dp_number_compare(a, b);
 
 		case DP_CLASS_STRING:
+			if (unlikely(dp_collation != NULL))
+				return dp_collation_compare(DP_STRING_DATA(a), DP_STRING_LEN(a), DP_STRING_DATA(b),
+											DP_STRING_LEN(b));
+			/* FALLTHROUGH */
 		case DP_CLASS_CODE:
 			return bytes_compare(DP_STRING_DATA(a), DP_STRING_LEN(a), DP_STRING_DATA(b),
 								 DP_STRING_LEN(b));

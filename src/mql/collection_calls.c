@@ -34,6 +34,7 @@
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "bson/collation.h"
 #include "mql/collection_calls.h"
 #include "mql/collection_shape.h"
 #include "mql/collection_split.h"
@@ -102,6 +103,7 @@ static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void prepare(DpCall *call, Target *target);
+static void append_match(Conditions *c, const char *doc, const char *filter);
 static void check_update(const DpCall *call);
 static bool can_hold(Relation view);
 static char *row_condition(Target *target);
@@ -110,9 +112,9 @@ static char *row_key(Target *target, const char *schema);
 
 /*
  * _collection_query(rel regclass, filter bson, sort bson, projection bson, field text, update
- * bson_value, array_filters bson_value, multi boolean) -> (source text, doc text, conditions text,
- * operands bson_value[], ordering text, locate text, located text, locks boolean, insertion text,
- * id text, doc_column text, change text, holds boolean, key_column text)
+ * bson_value, array_filters bson_value, multi boolean, collation bson) -> (source text, doc text,
+ * conditions text, operands bson_value[], ordering text, locate text, located text, locks boolean,
+ * insertion text, id text, doc_column text, change text, holds boolean, key_column text)
  *
  * The parts of a statement on the relation, called t, for a call that shows the projection, or a
  * field, of the documents, or updates them.  In the conditions $1 is the filter and $2 are the
@@ -145,6 +147,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	call.update = PG_ARGISNULL(5) ? NULL : DP_GETARG_VARLENA(5);
 	call.array_filters = PG_ARGISNULL(6) ? NULL : DP_GETARG_VARLENA(6);
 	call.multi = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
+	call.collation = PG_ARGISNULL(8) ? NULL : DP_GETARG_VARLENA(8);
 	dp_call_prepare(&call);
 	for (int i = 0; i < DP_CALL_PARTS; i++)
 	{
@@ -188,7 +191,14 @@ dp_call_prepare(DpCall *call)
 	if (target.rel == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", call->relid)));
-	if (!dp_shape_find(&shape, call))
+	if (call->collation != NULL)
+	{
+		DpValue collation = dp_value_of_document(call->collation);
+
+		(void) dp_collation_compile(&collation, NULL);
+		prepare(call, &target);
+	}
+	else if (!dp_shape_find(&shape, call))
 	{
 		prepare(call, &target);
 		dp_shape_keep(&shape, call);
@@ -252,8 +262,7 @@ prepare(DpCall *call, Target *target)
 		if (near == NULL)
 			appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
 		else
-			appendStringInfo(&c.sql, "%s OPERATOR(%s.@@) %s", doc, c.schema,
-							 far == NULL ? "$1" : filter_operand(&c, near));
+			append_match(&c, doc, far == NULL ? "$1" : filter_operand(&c, near));
 		dp_filter_each_comparison(compiled, add_condition, &c);
 		append_loose(&c);
 		MemoryContextDelete(scratch);
@@ -291,8 +300,10 @@ prepare(DpCall *call, Target *target)
 					 target->split->whole(target->split));
 		doc = "w.doc";
 		if (far != NULL)
-			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
-							 filter_operand(&c, far));
+		{
+			appendStringInfoString(&c.sql, " AND ");
+			append_match(&c, doc, filter_operand(&c, far));
+		}
 	}
 	else
 	{
@@ -337,6 +348,16 @@ prepare(DpCall *call, Target *target)
 	call->sql[DP_CALL_DOC_COLUMN] = column_name;
 	call->has_rows = target->row != NIL;
 	call->sql[DP_CALL_KEY_COLUMN] = key;
+}
+
+/* Appends whether a document matches a filter. */
+static void
+append_match(Conditions *c, const char *doc, const char *filter)
+{
+	if (c->call->collation != NULL)
+		appendStringInfo(&c->sql, "docpatterns._collated_match(%s, %s, $8)", doc, filter);
+	else
+		appendStringInfo(&c->sql, "%s OPERATOR(%s.@@) %s", doc, c->schema, filter);
 }
 
 /*
@@ -800,6 +821,14 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	for (int i = 0; i < n; i++)
 		switch (values[i].type)
 		{
+			case DP_TYPE_STRING:
+			case DP_TYPE_SYMBOL:
+			case DP_TYPE_DOCUMENT:
+			case DP_TYPE_ARRAY:
+				/* indexes compare bytes */
+				if (c->call != NULL && c->call->collation != NULL)
+					return;
+				break;
 			case DP_TYPE_NULL:
 				/* elsewhere nothing is as good as null */
 				if (!on_key || how != DP_COMPARE_EQ)
@@ -1044,6 +1073,8 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 
 	dp_sort_spec_compile(spec);
 	initStringInfo(&sql);
+	if (c->call != NULL && c->call->collation != NULL)
+		return psprintf("docpatterns._collated_sort_key(%s, $3, $8)", doc);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{

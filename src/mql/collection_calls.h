@@ -39,6 +39,7 @@ typedef struct DpCall
 	struct varlena *sort;
 	struct varlena *projection;
 	text *field;
+	struct varlena *collation;
 	struct varlena *update;
 	struct varlena *array_filters;
 	bool multi;

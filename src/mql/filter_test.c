@@ -7,6 +7,7 @@
 
 #include "common/int.h"
 
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/number.h"
 #include "mql/filter_node.h"
@@ -31,7 +32,7 @@ dp_filter_test(const DpFilterNode *node, const DpValue *value)
 		case FILTER_EQ:
 			/* most often a string against a string */
 			if (value != NULL && value->type == DP_TYPE_STRING &&
-				node->value.type == DP_TYPE_STRING)
+				node->value.type == DP_TYPE_STRING && dp_collation == NULL)
 				return value->len == node->value.len &&
 					   memcmp(value->data, node->value.data, value->len) == 0;
 			return test_compare(node, value);

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/number.h"
 #include "bson/path.h"
@@ -178,6 +179,16 @@ append_value(StringInfo out, const DpValue *v)
 			append_number(out, v);
 			break;
 		case DP_CLASS_STRING:
+			if (dp_collation != NULL)
+			{
+				uint32 len;
+				char *key = dp_collation_key(DP_STRING_DATA(v), DP_STRING_LEN(v), &len);
+
+				append_string(out, key, len);
+				pfree(key);
+				break;
+			}
+			/* FALLTHROUGH */
 		case DP_CLASS_CODE:
 			append_string(out, DP_STRING_DATA(v), DP_STRING_LEN(v));
 			break;

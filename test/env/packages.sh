@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that what a command needs is installed.
 #
-#   packages.sh build       compiler, PostgreSQL with its server headers, libbson, PCRE2
+#   packages.sh build       compiler, PostgreSQL with its server headers, libbson, PCRE2, ICU
 #   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
 #   packages.sh clients     the drivers that the pages for clients use, as far as they can be had: exit status 0
 #   packages.sh docs        Sphinx with MyST and the theme Furo
@@ -42,7 +42,7 @@ missing() {
   packages=
   case $what in
     docs) packages='python3-sphinx python3-myst-parser furo' ;;
-    deb) packages='build-essential debhelper fakeroot libbson-dev libpcre2-dev pkg-config postgresql-server-dev-all' ;;
+    deb) packages='build-essential debhelper fakeroot libbson-dev libicu-dev libpcre2-dev pkg-config postgresql-server-dev-all' ;;
   esac
   if [ -n "$packages" ]; then
     for package in $packages; do
@@ -71,6 +71,7 @@ missing() {
   command -v cc >/dev/null && command -v make >/dev/null || echo build-essential
   command -v pkg-config >/dev/null || echo pkg-config
   command -v pkg-config >/dev/null && { pkg-config --exists bson2 || pkg-config --exists libbson-1.0; } 2>/dev/null || echo libbson-dev
+  command -v pkg-config >/dev/null && pkg-config --exists icu-i18n 2>/dev/null || echo libicu-dev
   command -v pkg-config >/dev/null && pkg-config --exists libpcre2-8 2>/dev/null || echo libpcre2-dev
   version=$(pg_version)
   config=${PG_CONFIG:-/usr/lib/postgresql/$version/bin/pg_config}

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "dp.h"
+#include "bson/collation.h"
 
 typedef struct Piece
 {
@@ -382,4 +383,13 @@ pq_getmsgbytes(StringInfo msg, int datalen)
 
 	msg->cursor += datalen;
 	return result;
+}
+
+/* No collation is in force. */
+const DpCollation *dp_collation = NULL;
+
+int
+dp_collation_compare(const char *a, uint32 alen, const char *b, uint32 blen)
+{
+	abort();
 }

@@ -8,12 +8,12 @@ SELECT plan(531);
 -- ---------------------------------------------------------------- signatures
 
 SELECT function_returns('collection_insert', ARRAY['regclass', '"any"'], 'setof bson_value');
-SELECT function_returns('collection_find', ARRAY['regclass', 'bson', 'bson', 'bson', 'bigint', 'bigint'], 'setof bson');
-SELECT function_returns('collection_count', ARRAY['regclass', 'bson'], 'bigint');
-SELECT function_returns('collection_distinct', ARRAY['regclass', 'text', 'bson'], 'setof bson_value');
-SELECT function_returns('collection_delete', ARRAY['regclass', 'bson', 'boolean'], 'bigint');
-SELECT function_returns('collection_update', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'boolean', 'bson_value', 'bson'], 'record');
-SELECT is((SELECT string_agg(DISTINCT array_to_string(proargnames, ' '), '; ') FROM pg_proc WHERE proname = 'collection_update'), 'rel filter update upsert multi array_filters sort matched modified upserted', 'the names of its arguments');
+SELECT function_returns('collection_find', ARRAY['regclass', 'bson', 'bson', 'bson', 'bigint', 'bigint', 'bson'], 'setof bson');
+SELECT function_returns('collection_count', ARRAY['regclass', 'bson', 'bson'], 'bigint');
+SELECT function_returns('collection_distinct', ARRAY['regclass', 'text', 'bson', 'bson'], 'setof bson_value');
+SELECT function_returns('collection_delete', ARRAY['regclass', 'bson', 'boolean', 'bson'], 'bigint');
+SELECT function_returns('collection_update', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'boolean', 'bson_value', 'bson', 'bson'], 'record');
+SELECT is((SELECT string_agg(DISTINCT array_to_string(proargnames, ' '), '; ') FROM pg_proc WHERE proname = 'collection_update'), 'rel filter update upsert multi array_filters sort collation matched modified upserted', 'the names of its arguments');
 SELECT is((SELECT string_agg(DISTINCT provolatile::text || proparallel::text || prosecdef::text, ' ') FROM pg_proc WHERE proname IN ('collection_find', 'collection_count', 'collection_distinct')), 'srfalse', 'those that read are stable and run as the caller');
 SELECT is((SELECT string_agg(DISTINCT provolatile::text || proparallel::text || prosecdef::text, ' ') FROM pg_proc WHERE proname IN ('collection_insert', 'collection_update', 'collection_delete')), 'vufalse', 'those that write are volatile');
 
@@ -393,7 +393,7 @@ CREATE TRIGGER more AFTER UPDATE ON kept FOR EACH ROW EXECUTE FUNCTION kept_more
 SELECT is((SELECT modified FROM collection_update('kept', '{_id: 100}', '{$inc: {y: 1}}')), 1::bigint, 'an update inside of itself');
 SELECT is(collection_count('kept', '{y: 1}'), 10::bigint, 'and so on');
 DROP TRIGGER more ON kept;
-SELECT throws_ok(format('SELECT docpatterns._collection_write(%L, NULL, NULL, NULL, NULL, NULL, NULL, NULL)', s), '22023', 'statement must be a SELECT, UPDATE or DELETE', coalesce(s, 'no statement'))
+SELECT throws_ok(format('SELECT docpatterns._collection_write(%L, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)', s), '22023', 'statement must be a SELECT, UPDATE or DELETE', coalesce(s, 'no statement'))
   FROM unnest(ARRAY[NULL, '', 'SELECT; SELECT', 'COMMIT', 'SELECT 1']) s;
 SELECT throws_ok($$SELECT docpatterns._collection_locate('SELECT 8::bigint', NULL, NULL, NULL)$$, '42804', 'statement must return a table, a place and a condition', 'a number for a row');
 DROP INDEX kept_k_idx;

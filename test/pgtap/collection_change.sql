@@ -4,10 +4,10 @@ SET client_min_messages = warning;
 BEGIN;
 SELECT plan(106);
 
-SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value'], 'bson');
-SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean'], 'bson');
-SELECT function_returns('collection_find_one_and_delete', ARRAY['regclass', 'bson', 'bson', 'bson'], 'bson');
-SELECT function_returns('collection_replace', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'bson'], 'record');
+SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
+SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
+SELECT function_returns('collection_find_one_and_delete', ARRAY['regclass', 'bson', 'bson', 'bson', 'bson'], 'bson');
+SELECT function_returns('collection_replace', ARRAY['regclass', 'bson', 'anycompatible', 'boolean', 'bson', 'bson'], 'record');
 
 -- ---------------------------------------------------------------- every kind of relation gives the same
 

@@ -25,7 +25,7 @@
 #include "mql/collection_calls.h"
 
 #define PLANS 64
-#define PARAMETERS 7
+#define PARAMETERS 8
 #define LOOKUP_COST 100.0 /* of the planner: 25 pages in random order */
 
 /* A statement that is kept.  Types have other OIDs if the extension was created again. */
@@ -86,6 +86,7 @@ dp_collection_find(PG_FUNCTION_ARGS)
 	call.sort = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	if (call.sort != NULL && DP_DOC_SIZE(call.sort) == DP_DOCUMENT_MIN_SIZE)
 		call.sort = NULL;
+	call.collation = PG_ARGISNULL(6) ? NULL : DP_GETARG_VARLENA(6);
 	if (PG_ARGISNULL(2))
 	{
 		dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
@@ -103,8 +104,12 @@ dp_collection_find(PG_FUNCTION_ARGS)
 		appendStringInfoString(&sql, call.sql[DP_CALL_DOC]);
 	else
 	{
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson_project(%s, $4, $1)", call.sql[DP_CALL_DOC]);
+		if (call.collation == NULL)
+			dp_sql_own_schema(&sql);
+		appendStringInfo(&sql,
+						 call.collation == NULL ? "bson_project(%s, $4, $1)"
+												: "docpatterns._collated_project(%s, $4, $1, $8)",
+						 call.sql[DP_CALL_DOC]);
 	}
 	appendStringInfo(&sql, " FROM %s WHERE %s", call.sql[DP_CALL_SOURCE],
 					 call.sql[DP_CALL_CONDITIONS]);
@@ -127,6 +132,7 @@ dp_collection_count(PG_FUNCTION_ARGS)
 	DpCall call;
 
 	dp_call_begin(&call, fcinfo, 1);
+	call.collation = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
 	dp_call_prepare(&call);
 	run_call(&call,
 			 psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s", call.sql[DP_CALL_SOURCE],
@@ -161,6 +167,7 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 	call.field = PG_GETARG_TEXT_PP(1);
 	if (VARSIZE_ANY_EXHDR(call.field) == 0)
 		call.field = cstring_to_text("\"\"");
+	call.collation = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	dp_call_prepare(&call);
 	if (has_empty_part(call.field))
 	{
@@ -168,10 +175,13 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	}
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT DISTINCT v FROM %s, ", call.sql[DP_CALL_SOURCE]);
+	appendStringInfo(&sql, "SELECT DISTINCT %sv FROM %s, ",
+					 call.collation == NULL ? "" : "ON (docpatterns._collated_key(v, $8)) ",
+					 call.sql[DP_CALL_SOURCE]);
 	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "bson_values(%s, $7) AS v WHERE %s ORDER BY v", call.sql[DP_CALL_DOC],
-					 call.sql[DP_CALL_CONDITIONS]);
+	appendStringInfo(&sql, "bson_values(%s, $7) AS v WHERE %s ORDER BY %sv", call.sql[DP_CALL_DOC],
+					 call.sql[DP_CALL_CONDITIONS],
+					 call.collation == NULL ? "" : "docpatterns._collated_key(v, $8), ");
 	run_call(&call, sql.data, 0, 0, row_receiver(fcinfo));
 	return (Datum) 0;
 }
@@ -187,12 +197,13 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 {
 	Oid bson = dp_types()->bson;
 	const Oid types[PARAMETERS] = {
-		bson, dp_types()->bson_value_array, bson, bson, INT8OID, INT8OID, TEXTOID
+		bson, dp_types()->bson_value_array, bson, bson, INT8OID, INT8OID, TEXTOID, bson
 	};
 	const Datum values[PARAMETERS] = {
-		PointerGetDatum(call->filter),     dp_call_operands(call), PointerGetDatum(call->sort),
-		PointerGetDatum(call->projection), Int64GetDatum(skip),    Int64GetDatum(take),
-		PointerGetDatum(call->field)
+		PointerGetDatum(call->filter), dp_call_operands(call),
+		PointerGetDatum(call->sort),   PointerGetDatum(call->projection),
+		Int64GetDatum(skip),           Int64GetDatum(take),
+		PointerGetDatum(call->field),  PointerGetDatum(call->collation)
 	};
 	ParamListInfo params = parameters(types);
 	KeptPlan *kept = plan_find(sql, types);
@@ -336,7 +347,7 @@ dp_collection_locate(PG_FUNCTION_ARGS)
 {
 	const DpTypes *t = dp_types();
 	const Oid types[PARAMETERS] = {
-		t->bson, t->bson_value_array, t->bson, t->bson, INT8OID, INT8OID, TEXTOID
+		t->bson, t->bson_value_array, t->bson, t->bson, INT8OID, INT8OID, TEXTOID, t->bson
 	};
 	static const Oid columns[] = { OIDOID, TIDOID, TEXTOID };
 	Datum values[lengthof(columns)] = { 0 };
@@ -365,16 +376,16 @@ dp_collection_locate(PG_FUNCTION_ARGS)
 
 /*
  * _collection_write(statement text, filter bson, operands bson_value[], row_table oid, row_place
- * tid, update bson_value, array_filters bson_value, ticket bigint) -> bigint: runs a statement that
- * updates or deletes rows, and returns how many
+ * tid, update bson_value, array_filters bson_value, ticket bigint, collation bson) -> bigint: runs
+ * a statement that updates or deletes rows, and returns how many
  */
 DP_FUNCTION(dp_collection_write);
 Datum
 dp_collection_write(PG_FUNCTION_ARGS)
 {
 	const DpTypes *t = dp_types();
-	const Oid types[PARAMETERS] = { t->bson,       t->bson_value_array, OIDOID, TIDOID,
-									t->bson_value, t->bson_value,       INT8OID };
+	const Oid types[PARAMETERS] = { t->bson,       t->bson_value_array, OIDOID,  TIDOID,
+									t->bson_value, t->bson_value,       INT8OID, t->bson };
 	uint64 rows;
 
 	SPI_connect();
