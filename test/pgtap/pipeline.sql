@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(107);
+SELECT plan(108);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -23,6 +23,7 @@ SELECT is(run('[]'), (SELECT string_agg(bson_to_json(doc), E'\n' ORDER BY _id) F
 SELECT is(run('[{$match: {status: "paid"}}, {$project: {at: 1}}]'), E'{"_id": 1, "at": 10}\n{"_id": 3, "at": 20}', '$match and $project');
 SELECT is(run('[{$match: {}}, {$sort: {at: -1}}, {$limit: 2}, {$project: {_id: 1}}]'), E'{"_id": 5}\n{"_id": 4}', '$sort and $limit');
 SELECT is(run('[{$sort: {_id: 1}}, {$skip: 1}, {$limit: 3}, {$skip: 1}, {$project: {_id: 1}}]'), E'{"_id": 3}\n{"_id": 4}', '$skip and $limit add up');
+SELECT is(run('[{$sort: {_id: 1}}, {$skip: 1}, {$limit: 1}, {$project: {n: {$divide: [6, {$mod: ["$_id", 3]}]}}}]'), '{"_id": 2, "n": 3.0}', 'nothing is computed for documents that are left out');
 SELECT is(run('[{$sort: {_id: 1}}, {$limit: 3}, {$limit: 1}, {$project: {_id: 1}}]'), '{"_id": 1}', 'the least $limit counts');
 SELECT is(run('[{$limit: 2}, {$skip: 5}]'), NULL, 'a $skip beyond the $limit leaves nothing');
 SELECT is(run('[{$sort: {_id: 1}}, {$limit: 3}, {$match: {status: "paid"}}, {$project: {_id: 1}}]'), E'{"_id": 1}\n{"_id": 3}', '$match after $limit');

@@ -165,6 +165,9 @@ dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpValue *copy = palloc(sizeof(DpValue));
 
 	dp_update_stage_check(spec, dp_stage_flags(q), location->up);
+	/* otherwise PostgreSQL computes it for rows that are left out */
+	if (q->skip > 0 || (q->limited && q->order != NULL))
+		dp_query_nest(q);
 	*copy = *spec;
 	q->changes = lappend(q->changes, copy);
 }
