@@ -251,7 +251,7 @@ suite_clients() {
   for name in $(stems test/clients/*.{py,mjs}); do
     dir=$out/clients/$name list+=" $name"
     mkdir -p "$dir"
-    cp test/clients/*.json "$dir"
+    cp test/clients/*.json test/clients/models/*.py "$dir"
     for ext in py mjs; do
       [ ! -e "test/clients/$name.$ext" ] || { cp "docs/clients/"*".$ext" "$dir" && cp "test/clients/$name.$ext" "$dir/main.$ext"; }
     done
