@@ -67,7 +67,8 @@ static bool
 compared_field(const DpValue *filter, const DpValue *let, const char **field, const char **name);
 static char *
 filter_in(const DpDocLookup *found, const char *field, const char *own, const char *values);
-static void find(DpQuery *sub, const char *condition, const char *rare, const char *rest);
+static void find(DpQuery *sub, const char *condition);
+static void find_also(DpQuery *sub, const char *rare, const char *condition);
 static char *add_let(DpQuery *q, const Lookup *l, const char *carry);
 static void put_result(DpQuery *q, const Lookup *l, DpQuery *sub);
 static char *array_of(DpQuery *sub);
@@ -209,7 +210,7 @@ reads_all(DpQuery *q, const Lookup *l)
 		if (strcmp(((DpStageSpec *) lfirst(lc))->name, "$limit") == 0)
 			return false;
 	rows = row_count(q->relid);
-	return rows >= 1000 && row_count(l->from) <= rows * 4;
+	return rows >= 1000 && row_count(l->from) <= rows * 2;
 }
 
 /* The number of rows that ANALYZE or VACUUM has counted. */
@@ -382,41 +383,35 @@ find_equal(DpQuery *sub, const Lookup *l, const char *values)
 	const char *own = sub->pipeline->own;
 	const char *expr = l->found.expr;
 	char *condition;
-	char *is_null = psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values);
-	char *has = NULL;
 
 	if (expr == NULL)
 	{
-		find(sub, filter_in(&l->found, l->foreign, own, values), NULL, NULL);
+		find(sub, filter_in(&l->found, l->foreign, own, values));
 		return;
 	}
 	condition = dp_doc_lookup_in(&l->found, values);
+	find(sub, condition);
 	if (l->found.is_key)
-	{
-		find(sub, condition, NULL, NULL);
 		return;
-	}
 	if (l->found.arrays)
 	{
-		has = psprintf("docpatterns._join_has(%s, %s, %s)", l->found.doc,
-					   dp_stage_sql_path(l->foreign), values);
 		/* from the smallest array to what comes after all of them: no bytes */
-		condition = psprintf(
-			"(%s OR %s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
-			"%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value%s) "
-			"AND %s",
-			condition, expr, own, own, expr, own, own,
-			l->found.deep ? psprintf(" OR %s IS NULL", expr) : "", has);
+		char *arrays = psprintf(
+			"(%s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
+			"%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value%s)",
+			expr, own, own, expr, own, own, l->found.deep ? psprintf(" OR %s IS NULL", expr) : "");
+
+		/* which is tried once */
+		find_also(sub, psprintf("EXISTS (SELECT FROM %s WHERE %s)", l->found.source, arrays),
+				  psprintf("%s AND (%s) IS NOT TRUE AND docpatterns._join_has(%s, %s, %s)", arrays,
+						   condition, l->found.doc, dp_stage_sql_path(l->foreign), values));
 		if (l->found.deep)
-		{
-			find(sub, condition, NULL, NULL);
 			return;
-		}
 	}
 	/* a missing value is null, and so is undefined */
-	find(sub, condition, is_null,
-		 psprintf("(%s IS NULL OR %s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value)", expr,
-				  expr, own, own));
+	find_also(sub, psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values),
+			  psprintf("(%s IS NULL OR %s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value)",
+					   expr, expr, own, own));
 }
 
 /*
@@ -449,16 +444,16 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 	if (found.expr == NULL || (found.arrays && found.deep))
 	{
 		if (found.filters && !found.deep)
-			find(sub, filter_in(&found, field, sub->pipeline->own, psprintf("ARRAY[%s]", value)),
-				 NULL, NULL);
+			find(sub, filter_in(&found, field, sub->pipeline->own, psprintf("ARRAY[%s]", value)));
 		return;
 	}
+	find(sub, dp_doc_lookup_is(&found, value));
 	/* a missing variable equals a missing field */
-	find(sub, dp_doc_lookup_is(&found, value),
-		 found.is_key ? NULL
-					  : psprintf("%s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value", value,
-								 sub->pipeline->own, sub->pipeline->own),
-		 psprintf("%s IS NULL", found.expr));
+	if (!found.is_key)
+		find_also(sub,
+				  psprintf("%s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value", value,
+						   sub->pipeline->own, sub->pipeline->own),
+				  psprintf("%s IS NULL", found.expr));
 }
 
 /* Whether documents must have a field that equals a variable; which. */
@@ -521,26 +516,23 @@ filter_in(const DpDocLookup *found, const char *field, const char *own, const ch
 					found->doc, own, quote_literal_cstr(field), values);
 }
 
-/*
- * Chooses the documents that meet the condition; if rare, which does not depend on them, also
- * those of the rest.
- */
+/* Chooses the documents that meet the condition. */
 static void
-find(DpQuery *sub, const char *condition, const char *rare, const char *rest)
+find(DpQuery *sub, const char *condition)
 {
-	DpQuery *other;
-
 	dp_query_before_from(sub);
-	if (rare != NULL)
-	{
-		other = dp_query_make(sub->pipeline, sub->relid, NULL);
-		dp_query_before_from(other);
-		dp_query_where(other, rare);
-		dp_query_where(other, rest);
-	}
 	dp_query_where(sub, condition);
-	if (rare != NULL)
-		unite(sub, other);
+}
+
+/* If rare, which does not depend on them, also those that meet the condition and were not found. */
+static void
+find_also(DpQuery *sub, const char *rare, const char *condition)
+{
+	DpQuery *other = dp_query_make(sub->pipeline, sub->relid, NULL);
+
+	find(other, rare);
+	dp_query_where(other, condition);
+	unite(sub, other);
 }
 
 /* ---------------------------------------------------------------- variables and results */
