@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(108);
+SELECT plan(110);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -31,6 +31,8 @@ SELECT is(run('[{$sort: {_id: 1}}, {$limit: 2}, {$sort: {_id: -1}}, {$project: {
 SELECT is(run('[{$match: {_id: 2}}, {$set: {total: {$sum: "$items.n"}}}, {$unset: ["items", "at"]}]'), '{"_id": 2, "customer": "bob", "status": "new", "total": 10}', '$set and $unset');
 SELECT is(run('[{$match: {_id: 2}}, {$addFields: {_id: "two", a: "$_id"}}, {$project: {a: 1}}]'), '{"_id": "two", "a": 2}', 'a stage may change _id');
 SELECT is(run('[{$match: {_id: 2}}, {$unset: "_id"}, {$project: {status: 1}}]'), '{"status": "new"}', 'or remove it');
+SELECT is(run('[{$set: {k: {$subtract: [0, "$at"]}}}, {$group: {_id: null, t: {$bottom: {sortBy: {k: 1}, output: "$_id"}}}}]'), '{"_id": null, "t": 1}', 'an accumulator orders by a computed field');
+SELECT is(run('[{$match: {_id: 1}}, {$set: {k: 5}}, {$project: {n: {$getField: "k"}}}]'), '{"_id": 1, "n": 5}', '$getField reads a computed field');
 SELECT is(run('[{$match: {_id: 1}}, {$replaceRoot: {newRoot: {$first: "$items"}}}]'), '{"sku": "pen", "n": 3}', '$replaceRoot');
 SELECT is(run('[{$match: {_id: 1}}, {$replaceWith: {k: "$customer"}}]'), '{"k": "ada"}', '$replaceWith');
 SELECT is(run('[{$unwind: "$items"}, {$sort: {_id: 1, "items.n": 1}}, {$project: {n: "$items.n"}}]'),

@@ -128,9 +128,12 @@ add_expression(Fields *fields, const DpValue *v)
 		dp_iter_init_value(&iter, v);
 		while (dp_iter_next(&iter, &e))
 		{
-			/* $let can give another document the name */
-			if (strcmp(e.name, "CURRENT") == 0)
+			/* $let can give another document the name; $getField has names without a dollar sign */
+			if (strcmp(e.name, "CURRENT") == 0 || strcmp(e.name, "$getField") == 0)
 				fields->all = true;
+			/* as $top has, and $sortArray for its elements */
+			if (strcmp(e.name, "sortBy") == 0 && e.value.type == DP_TYPE_DOCUMENT)
+				add_keys(fields, &e.value);
 			add_expression(fields, &e.value);
 		}
 	}
