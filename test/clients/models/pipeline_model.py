@@ -204,7 +204,14 @@ def operator(op, arg, names):
         return arg
     if op in SPECIAL:
         return SPECIAL[op](arg, names)
-    args = [evaluate(x, names) for x in (arg if isinstance(arg, list) else [arg])]
+    args = []
+    for x in arg if isinstance(arg, list) else [arg]:
+        try:
+            args.append(evaluate(x, names))
+        except Refused:
+            if any(map(null, args)):
+                raise Unsure('null before an error')
+            raise
     if op not in LISTS and any(isinstance(x, Bag) and len(x) > 1 for x in args):
         raise Unsure(op)
     return PLAIN[op](*args)
@@ -285,9 +292,8 @@ def sort_array(arg, names):
 def get_field(arg, names):
     field, v = (arg, names['CURRENT']) if isinstance(arg, str) else \
         (arg['field'], evaluate(arg['input'], names))
-    if failed(v):
-        raise Refused('a value that failed')
-    return v.get(field, MISSING) if isinstance(v, dict) else None if v is None else MISSING
+    v = v.get(field, MISSING) if isinstance(v, dict) else None if v is None else MISSING
+    return refuse('a value that failed') if failed(v) else v
 
 
 def both(test):
@@ -718,6 +724,8 @@ def condition(doc, path, op, operand, let):
         found = [v for v in found if not isinstance(v, Bag)]
         if isinstance(operand, list) and op != '$in':
             raise Unsure('a bag in a filter')
+    if path == '_id':
+        found = [v for v in found if v is not MISSING]
     if op == '$in':
         return any(compares('$eq', v, x) for v in found for x in operand)
     if op == '$exists':
@@ -887,6 +895,8 @@ def project(rows, spec, let, others):
             if e == 0:
                 docs = [drop(doc, path.split('.')) for doc in docs]
         return Rows(docs, rows.ordered, rows.poisoned)
+    if any(rank(e) is not None and e == 0 for e in rest.values()):
+        raise Unsure('fields that are excluded beside others')
     tree, made = {}, Rows([], rows.ordered, rows.poisoned)
     exprs = {path: e for path, e in spec.items() if rank(e) is None and not isinstance(e, bool)}
     if not any(path.startswith('_id.') for path in spec):
@@ -973,7 +983,7 @@ def part(rows, first, last):
 def unwind(rows, spec, let, others):
     spec = {'path': spec} if isinstance(spec, str) else spec
     parts, index, docs = spec['path'][1:].split('.'), spec.get('includeArrayIndex'), []
-    ordered = rows.ordered
+    ordered = rows.sorted
 
     def plain(doc):
         for name in parts:
