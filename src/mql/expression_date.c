@@ -276,11 +276,6 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	known = dp_zone_arg(node, 3, state, &zone) && known;
 	if (known && unit == UNIT_WEEK)
 		known = week_start_arg(node, 4, state, &start);
-	else if (node->args[4] != NULL)
-	{
-		dp_arg(node, 4, state, &v);
-		known = known && !dp_is_nullish(&v);
-	}
 	dp_arg(node, 0, state, &date);
 	if (!known || dp_is_nullish(&date))
 		return dp_result_null(result);
