@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(110);
+SELECT plan(112);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -32,6 +32,8 @@ SELECT is(run('[{$match: {_id: 2}}, {$set: {total: {$sum: "$items.n"}}}, {$unset
 SELECT is(run('[{$match: {_id: 2}}, {$addFields: {_id: "two", a: "$_id"}}, {$project: {a: 1}}]'), '{"_id": "two", "a": 2}', 'a stage may change _id');
 SELECT is(run('[{$match: {_id: 2}}, {$unset: "_id"}, {$project: {status: 1}}]'), '{"status": "new"}', 'or remove it');
 SELECT is(run('[{$set: {k: {$subtract: [0, "$at"]}}}, {$group: {_id: null, t: {$bottom: {sortBy: {k: 1}, output: "$_id"}}}}]'), '{"_id": null, "t": 1}', 'an accumulator orders by a computed field');
+SELECT is(run('[{$match: {_id: 1}}, {$unionWith: "orders"}, {$match: {$expr: {$eq: [1, 2]}}}]'), NULL, 'a condition without fields holds for $unionWith');
+SELECT is(run('[{$facet: {a: [{$count: "n"}]}}, {$match: {$expr: {$eq: [1, 2]}}}]'), NULL, 'and for $facet');
 SELECT is(run('[{$match: {_id: 1}}, {$set: {k: 5}}, {$project: {n: {$getField: "k"}}}]'), '{"_id": 1, "n": 5}', '$getField reads a computed field');
 SELECT is(run('[{$match: {_id: 1}}, {$replaceRoot: {newRoot: {$first: "$items"}}}]'), '{"sku": "pen", "n": 3}', '$replaceRoot');
 SELECT is(run('[{$match: {_id: 1}}, {$replaceWith: {k: "$customer"}}]'), '{"k": "ada"}', '$replaceWith');

@@ -313,7 +313,8 @@ keeps_all(const DpStageSpec *s, const Fields *fields)
 {
 	ListCell *lc;
 
-	if (fields->all)
+	/* a condition without fields concerns the number of rows, which a stage may change */
+	if (fields->all || fields->names == NIL)
 		return false;
 	foreach(lc, fields->names)
 		if (!keeps(s, lfirst(lc)))
