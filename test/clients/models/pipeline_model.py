@@ -578,13 +578,16 @@ def folded(name):
 
 PLAIN = {
     '$add': add, '$subtract': subtract, '$multiply': multiply, '$divide': divide, '$mod': mod,
-    '$abs': absolute, '$floor': rounded('$floor', math.floor), '$ceil': rounded('$ceil', math.ceil),
+    '$abs': absolute, '$floor': rounded('$floor', math.floor),
+    '$ceil': rounded('$ceil', math.ceil),
     '$trunc': rounded('$trunc', math.trunc),
-    '$cmp': compare(lambda c: c), '$eq': compare(lambda c: c == 0), '$ne': compare(lambda c: c != 0),
+    '$cmp': compare(lambda c: c), '$eq': compare(lambda c: c == 0),
+    '$ne': compare(lambda c: c != 0),
     '$gt': compare(lambda c: c > 0), '$gte': compare(lambda c: c >= 0),
     '$lt': compare(lambda c: c < 0), '$lte': compare(lambda c: c <= 0),
-    '$not': lambda v: not truth(v), '$concat': concat, '$toUpper': text(str.upper),
-    '$toLower': text(str.lower), '$strLenCP': str_len, '$size': size,
+    '$not': lambda v: not truth(v), '$concat': concat,
+    '$toUpper': text(lambda v: v.encode().upper().decode()),
+    '$toLower': text(lambda v: v.encode().lower().decode()), '$strLenCP': str_len, '$size': size,
     '$arrayElemAt': array_elem_at, '$first': end_of(0), '$last': end_of(-1), '$slice': cut,
     '$in': is_in, '$concatArrays': concat_arrays, '$reverseArray': reverse,
     '$isArray': lambda v: isinstance(v, list), '$isNumber': lambda v: rank(v) is not None,
@@ -965,7 +968,13 @@ def redact(rows, spec, let, others):
 # ---------------------------------------------------------------- stages
 
 def match(rows, spec, let, others):
-    return Rows([doc for doc in rows.docs if matches(doc, spec, let)], rows.ordered, rows.poisoned)
+    try:
+        found = [doc for doc in rows.docs if matches(doc, spec, let)]
+    except Refused:
+        if list(spec) != ['$expr']:
+            raise Unsure('which condition comes first')
+        raise
+    return Rows(found, rows.ordered, rows.poisoned)
 
 
 def sort_stage(rows, spec, let, others):
@@ -1099,7 +1108,8 @@ def local_values(v, parts):
     if not parts:
         return list(v) if isinstance(v, list) else [v]
     if isinstance(v, list):
-        return [x for item in v if isinstance(item, dict) for x in local_values(item, parts)]
+        return [x for item in v if isinstance(item, dict) for x in local_values(item, parts)
+                if x is not MISSING]
     return local_values(v.get(parts[0], MISSING) if isinstance(v, dict) else MISSING, parts[1:])
 
 
@@ -1256,7 +1266,7 @@ def partitions(rows, spec, let):
     def value(doc):
         if 'partitionByFields' in spec:
             found = {name: step_into(doc, name.split('.')) for name in spec['partitionByFields']}
-            if any(isinstance(v, list) for v in found.values()):
+            if 'output' in spec and any(isinstance(v, list) for v in found.values()):
                 raise Refused('a partition by an array')
             return {name: v for name, v in found.items() if v is not MISSING}
         v = evaluate(spec.get('partitionBy'), variables(doc, let))
