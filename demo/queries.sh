@@ -26,3 +26,14 @@ say "An update counts and remembers, and one by _id goes straight to its row:"
 query "SELECT matched, modified FROM collection_update('packages',
   '{_id: \"$typical\"}',
   '{\$inc: {views: 1}, \$push: {seen: {\$each: [\"tour\"], \$slice: -3}}}')"
+say "A pipeline is one SQL query, which PostgreSQL plans. What do most packages need?"
+query "SELECT collection_aggregate('packages', '[{\$match: {essential: {\$ne: true}}},
+         {\$unwind: \"\$depends\"}, {\$sortByCount: \"\$depends.name\"}, {\$limit: 3}]')"
+say "The query can be read, kept as a view, and joined:"
+show -t "SELECT collection_aggregate_sql('packages', '[{\$match: {essential: {\$ne: true}}},
+         {\$unwind: \"\$depends\"}, {\$sortByCount: \"\$depends.name\"}, {\$limit: 3}]')"
+say "How large is what $typical needs first?"
+query "SELECT collection_aggregate('packages', '[{\$match: {_id: \"$typical\"}},
+         {\$lookup: {from: \"packages\", localField: \"depends.name\", foreignField: \"_id\",
+                   as: \"needs\"}},
+         {\$project: {packages: {\$size: \"\$needs\"}, kilobytes: {\$sum: \"\$needs.installed_size\"}}}]')"

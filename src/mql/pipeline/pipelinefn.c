@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
+#include "jit/jit.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/analyze.h"
@@ -222,6 +223,7 @@ plan(const char *sql, const DpPipelineSql *pipeline, int options)
 	RawStmt *raw = linitial_node(RawStmt, pg_parse_query(sql));
 	ErrorContextCallback callback = { .callback = no_position, .previous = error_context_stack };
 	List *queries;
+	ListCell *lc;
 
 	error_context_stack = &callback;
 	queries = pg_analyze_and_rewrite_fixedparams(raw, sql, NULL, 0, NULL);
@@ -233,6 +235,9 @@ plan(const char *sql, const DpPipelineSql *pipeline, int options)
 						errhint("Use $merge, or $out to another collection.")));
 	queries = pg_plan_queries(queries, sql, options, NULL);
 	error_context_stack = callback.previous;
+	/* what takes time are our functions, which JIT compilation cannot make faster */
+	foreach(lc, queries)
+		lfirst_node(PlannedStmt, lc)->jitFlags = PGJIT_NONE;
 	return queries;
 }
 
