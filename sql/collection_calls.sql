@@ -23,7 +23,8 @@ COMMENT ON FUNCTION docpatterns._collated_project(bson, bson, bson, bson) IS
 CREATE FUNCTION docpatterns._collated_update(doc bson, update bson_value, filter bson,
   array_filters bson_value, upsert boolean, collation bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_collated_update' LANGUAGE C STABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION docpatterns._collated_update(bson, bson_value, bson, bson_value, boolean, bson) IS
+COMMENT ON FUNCTION docpatterns._collated_update(bson, bson_value, bson, bson_value, boolean,
+  bson) IS
   'internal: bson_update by a collation';
 
 CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,

@@ -73,10 +73,14 @@ static Datum
 collated(FunctionCallInfo fcinfo, PGFunction function)
 {
 	FmgrInfo *flinfo = fcinfo->flinfo;
-	Collated *const c = collated_state(fcinfo, function);
+	Collated *volatile c;
 	const DpCollation *outer = dp_collation;
 	Datum result = (Datum) 0;
 
+	if (PG_ARGISNULL(fcinfo->nargs - 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("collation cannot be null")));
+	c = collated_state(fcinfo, function);
 	dp_collation = c->used;
 	fcinfo->flinfo = &c->function;
 	fcinfo->nargs--;

@@ -165,6 +165,12 @@ typedef struct DpDocTarget
 /* Refuses relations whose documents are split, and what is no table. */
 extern void dp_collection_target(Oid relid, DpDocTarget *target);
 
+/*
+ * An argument of the types bson, bson_value, json or jsonb, or text in Extended JSON, as a
+ * bson_value; DATATYPE_MISMATCH for others.
+ */
+extern struct varlena *dp_call_value(Datum argument, Oid type);
+
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);
 

@@ -9,11 +9,15 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "bson/text.h"
+#include "mql/collection_calls.h"
 
 /* The documents that the update with a ticket has seen */
 typedef struct Unchanged
@@ -29,7 +33,40 @@ static Unchanged *unchanged = NULL; /* in TopTransactionContext */
 static bool unchanged_registered = false;
 static int64 last_ticket = 0;
 
+extern Datum dp_jsonb_to_bson(PG_FUNCTION_ARGS);
+
 static void forget_unchanged(void *arg);
+
+struct varlena *
+dp_call_value(Datum argument, Oid type)
+{
+	struct varlena *given;
+	DpValue value;
+
+	if (type == JSONBOID && JB_ROOT_IS_OBJECT(DatumGetJsonbP(argument)))
+	{
+		argument = DirectFunctionCall1(dp_jsonb_to_bson, argument);
+		type = dp_types()->bson;
+	}
+	else if (type == JSONBOID || type == JSONOID)
+	{
+		argument =
+			CStringGetTextDatum(OidOutputFunctionCall(type == JSONBOID ? F_JSONB_OUT : F_JSON_OUT,
+													  argument));
+		type = TEXTOID;
+	}
+	if (type != TEXTOID && type != dp_types()->bson && type != dp_types()->bson_value)
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("an argument cannot be of type %s", format_type_be(type)),
+						errhint("Use bson, bson_value, jsonb, or text in Extended JSON.")));
+	given = PG_DETOAST_DATUM_PACKED(argument);
+	if (type == dp_types()->bson_value)
+		return given;
+	if (type == TEXTOID)
+		return dp_text_to_value(VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given), NULL);
+	value = dp_value_of_document(given);
+	return dp_value_to_varlena(&value);
+}
 
 /*
  * _collection_value(value anycompatible, replaces boolean) -> bson_value: an argument of the types
@@ -40,25 +77,12 @@ DP_FUNCTION(dp_collection_value);
 Datum
 dp_collection_value(PG_FUNCTION_ARGS)
 {
-	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 0);
-	struct varlena *update;
-	DpValue value;
+	struct varlena *update =
+		dp_call_value(PG_GETARG_DATUM(0), get_fn_expr_argtype(fcinfo->flinfo, 0));
+	DpValue value = dp_value_of_varlena(update);
 	DpIter iter;
 	DpElement first;
 
-	if (type != TEXTOID && type != dp_types()->bson && type != dp_types()->bson_value)
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("an argument cannot be of type %s", format_type_be(type)),
-						errhint("Use bson, bson_value, or text in Extended JSON.")));
-	update = DP_GETARG_VARLENA(0);
-	if (type == TEXTOID)
-		update = dp_text_to_value(VARDATA_ANY(update), VARSIZE_ANY_EXHDR(update), NULL);
-	else if (type == dp_types()->bson)
-	{
-		value = dp_value_of_document(update);
-		update = dp_value_to_varlena(&value);
-	}
-	value = dp_value_of_varlena(update);
 	if (PG_GETARG_BOOL(1))
 	{
 		bool replaces = value.type == DP_TYPE_DOCUMENT;

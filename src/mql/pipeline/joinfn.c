@@ -253,8 +253,11 @@ dp_join_filter(PG_FUNCTION_ARGS)
 
 	while (array_iterate(iter, &d, &isnull))
 	{
-		DpValue value = dp_value_of_varlena((struct varlena *) DatumGetPointer(d));
+		DpValue value;
 
+		if (isnull)
+			continue;
+		value = dp_value_of_varlena((struct varlena *) DatumGetPointer(d));
 		regex = regex || value.type == DP_TYPE_REGEX;
 		add_value(&value, &v);
 	}
@@ -301,8 +304,11 @@ dp_join_has(PG_FUNCTION_ARGS)
 	foreign_values(DP_GETARG_VARLENA(0), dp_path_arg(fcinfo, 1), &v);
 	while (array_iterate(iter, &wanted, &isnull))
 	{
-		DpValue value = dp_value_of_varlena((struct varlena *) DatumGetPointer(wanted));
+		DpValue value;
 
+		if (isnull)
+			continue;
+		value = dp_value_of_varlena((struct varlena *) DatumGetPointer(wanted));
 		if (dp_values_find(v.values, v.n, &value) >= 0)
 			PG_RETURN_BOOL(true);
 	}

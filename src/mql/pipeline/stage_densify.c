@@ -312,6 +312,8 @@ dp_pipeline_densify(PG_FUNCTION_ARGS)
 	Gap gap = { 0 };
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(1))
+		return (Datum) 0;
 	if (state == NULL)
 		state = fcinfo->flinfo->fn_extra =
 			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DensifyState));

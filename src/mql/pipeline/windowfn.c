@@ -44,6 +44,8 @@ typedef struct BucketAuto
 	struct varlena *max; /* with a granularity, its upper boundary; or NULL */
 } BucketAuto;
 
+static void null_argument(void) pg_attribute_noreturn();
+static void check_position(const DpValue *x);
 static void begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row);
 static bool row_value(WindowObject window, int64 row, DpValue *v);
 static struct varlena *argument_of_row(WindowObject window, int arg, int64 row, bool *out);
@@ -313,6 +315,22 @@ dp_pipeline_partition(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 }
 
+/* Only the SQL of pipelines calls these functions, and users who look for trouble. */
+static void
+null_argument(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument cannot be null")));
+}
+
+/* Raises an error for what is no place on an axis. */
+static void
+check_position(const DpValue *x)
+{
+	if (!dp_type_is_number(x->type) && x->type != DP_TYPE_DATE)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("sortBy must be a number or a date, not %s", dp_operand_type(x))));
+}
+
 /*
  * _window_key(value bson_value, kind text) -> bson_value: the value, which must be "a number", "a
  * date" or "a number or a date".
@@ -321,10 +339,14 @@ DP_FUNCTION(dp_pipeline_window_key);
 Datum
 dp_pipeline_window_key(PG_FUNCTION_ARGS)
 {
-	const char *kind = VARDATA_ANY(PG_GETARG_TEXT_PP(1));
-	Size len = VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(1));
+	const char *kind;
+	Size len;
 	DpValue v = { NULL, 0, DP_TYPE_EOD };
 
+	if (PG_ARGISNULL(1))
+		null_argument();
+	kind = VARDATA_ANY(PG_GETARG_TEXT_PP(1));
+	len = VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(1));
 	if (!PG_ARGISNULL(0))
 		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 	if (!(dp_type_is_number(v.type) && len != strlen("a date")) &&
@@ -438,6 +460,7 @@ dp_pipeline_integral_step(PG_FUNCTION_ARGS)
 	MemoryContext context = dp_aggregate_context(fcinfo);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Integral *g = PG_ARGISNULL(0) ? NULL : (Integral *) PG_GETARG_POINTER(0);
+	DpValue x;
 	DpValue y = { NULL, 0, DP_TYPE_EOD };
 	int64 last;
 
@@ -446,6 +469,10 @@ dp_pipeline_integral_step(PG_FUNCTION_ARGS)
 		g = palloc0(sizeof(Integral));
 		dp_exact_sum_init(&g->sum, context);
 	}
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(3))
+		null_argument();
+	x = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+	check_position(&x);
 	if (!PG_ARGISNULL(2))
 		y = dp_value_of_varlena(DP_GETARG_VARLENA(2));
 	if (!dp_type_is_number(y.type))
@@ -563,7 +590,12 @@ dp_pipeline_average_step(PG_FUNCTION_ARGS)
 		uint8 rest[DP_DECIMAL128_SIZE];
 
 		/* value * weight + average * (1 - weight) */
+		if (PG_ARGISNULL(2))
+			null_argument();
 		weight = dp_value_of_varlena(DP_GETARG_VARLENA(2));
+		if (weight.type != DP_TYPE_DECIMAL128)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("weight must be a decimal")));
 		dp_decimal_combine(DP_DECIMAL_MULTIPLY, number, weight.data, number);
 		dp_double_to_decimal(1, rest);
 		dp_decimal_combine(DP_DECIMAL_SUBTRACT, rest, weight.data, rest);
@@ -786,6 +818,10 @@ dp_pipeline_linear_fill(PG_FUNCTION_ARGS)
 
 	WinSetMarkPosition(window, row);
 	x = argument_of_row(window, 0, row, &out);
+	if (x == NULL)
+		null_argument();
+	v[0] = dp_value_of_varlena(x);
+	check_position(&v[0]);
 	y = argument_of_row(window, 1, row, &out);
 	if (y != NULL)
 	{
@@ -816,6 +852,7 @@ dp_pipeline_linear_fill(PG_FUNCTION_ARGS)
 	v[2] = dp_value_of_varlena(fill->after_x);
 	v[3] = dp_value_of_varlena(fill->after_y);
 	v[4] = dp_value_of_varlena(x);
+	check_position(&v[2]);
 	if (dp_value_compare(&v[0], &v[2]) == 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("$linearFill needs different values of sortBy")));

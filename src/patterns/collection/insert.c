@@ -4,19 +4,23 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
+#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/text.h"
 #include "mql/collection_calls.h"
 
+static void insert(const char *sql, ParamListInfo params, DestReceiver *dest);
 static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
 static ArrayBuildState *add_document(ArrayBuildState *docs, const DpValue *value);
 static void null_document(void) pg_attribute_noreturn();
@@ -28,7 +32,7 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ParamListInfo params = makeParamList(1);
-	SPIExecuteOptions options = { 0 };
+	DestReceiver *dest;
 	ArrayBuildState *docs = initArrayResult(dp_types()->bson, CurrentMemoryContext, false);
 	DpCall call = { 0 };
 	DpBuilder b;
@@ -60,16 +64,38 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 	params->params[0].isnull = false;
 	params->params[0].pflags = PARAM_FLAG_CONST;
 	params->params[0].ptype = get_array_type(dp_types()->bson);
-	options.params = params;
-	options.dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(options.dest, result->setResult,
+	dest = CreateDestReceiver(DestTuplestore);
+	SetTuplestoreDestReceiverParams(dest, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	SPI_connect();
-	SPI_execute_extended(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION],
-								  call.sql[DP_CALL_ID]),
-						 &options);
-	SPI_finish();
+	insert(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]), params,
+		   dest);
 	return (Datum) 0;
+}
+
+/* Runs the statement by the executor: SPI would show it with errors. */
+static void
+insert(const char *sql, ParamListInfo params, DestReceiver *dest)
+{
+	List *queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
+													   sql, &params->params[0].ptype, 1, NULL);
+	ListCell *lc;
+
+	foreach(lc, pg_plan_queries(queries, sql, 0, params))
+	{
+		QueryDesc *query;
+
+		CommandCounterIncrement();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		query = CreateQueryDesc(lfirst_node(PlannedStmt, lc), sql, GetActiveSnapshot(),
+								InvalidSnapshot, dest, params, NULL, 0);
+		ExecutorStart(query, 0);
+		dp_executor_run(query, 0, true);
+		ExecutorFinish(query);
+		ExecutorEnd(query);
+		FreeQueryDesc(query);
+		PopActiveSnapshot();
+	}
+	CommandCounterIncrement();
 }
 
 /*
@@ -79,7 +105,6 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 static ArrayBuildState *
 add_argument(ArrayBuildState *docs, Datum argument, Oid type)
 {
-	struct varlena *given;
 	DpValue value;
 	DpIter iter;
 	DpValue element;
@@ -103,14 +128,7 @@ add_argument(ArrayBuildState *docs, Datum argument, Oid type)
 	}
 	if (type == dp_types()->bson)
 		return accumArrayResult(docs, argument, false, type, CurrentMemoryContext);
-	if (type != TEXTOID && type != dp_types()->bson_value)
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("a document cannot be of type %s", format_type_be(type)),
-						errhint("Use bson, bson_value, or text in Extended JSON.")));
-	given = PG_DETOAST_DATUM_PACKED(argument);
-	if (type == TEXTOID)
-		given = dp_text_to_value(VARDATA_ANY(given), VARSIZE_ANY_EXHDR(given), NULL);
-	value = dp_value_of_varlena(given);
+	value = dp_value_of_varlena(dp_call_value(argument, type));
 	if (value.type != DP_TYPE_ARRAY)
 		return add_document(docs, &value);
 	dp_iter_init_value(&iter, &value);
