@@ -60,8 +60,9 @@ CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
   AS 'MODULE_PATHNAME', 'dp_collection_find' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint, bson) IS
   'The documents that match the filter, sorted as by bson_sort_key, without the first skip, at '
-  'most take (NULL: all, 0: none), as bson_project shows them. With a collation, strings compare so. Needs SELECT. Errors: 22023 a '
-  'negative skip or take or a bad specification, 0A000 an unknown operator';
+  'most take (NULL: all, 0: none), as bson_project shows them. With a collation, strings compare '
+  'so. Needs SELECT. Errors: 22023 a negative skip or take or a bad specification, 0A000 an '
+  'unknown operator';
 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}',
   collation bson DEFAULT NULL) RETURNS bigint

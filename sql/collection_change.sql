@@ -5,8 +5,8 @@ CREATE FUNCTION docpatterns._collection_value(value anycompatible, replaces bool
   RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_collection_value' LANGUAGE C IMMUTABLE STRICT;
 COMMENT ON FUNCTION docpatterns._collection_value(anycompatible, boolean) IS
-  'internal: an argument given as bson, bson_value or Extended JSON, with replaces a whole document; '
-  '22023 update operators in it, 42804 another type, 22P02 invalid text';
+  'internal: an argument given as bson, bson_value or Extended JSON, with replaces a whole '
+  'document; 22023 update operators in it, 42804 another type, 22P02 invalid text';
 CREATE FUNCTION docpatterns._collection_ticket(keeps boolean) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._collection_ticket(boolean) IS
@@ -35,8 +35,8 @@ CREATE FUNCTION docpatterns._collection_write(statement text, filter bson, opera
   AS 'MODULE_PATHNAME', 'dp_collection_write' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._collection_write(text, bson, bson_value[], oid, tid, bson_value,
   bson_value, bigint, bson) IS
-  'internal: runs a statement that updates or deletes rows, and returns how many; the session keeps '
-  'it';
+  'internal: runs a statement that updates or deletes rows, and returns how many; the session '
+  'keeps it';
 
 CREATE FUNCTION docpatterns._collection_change(rel regclass, filter bson, update bson_value,
   deletes boolean DEFAULT false, multi boolean DEFAULT false, upsert boolean DEFAULT false,
@@ -50,7 +50,8 @@ DECLARE
       array_filters => array_filters, multi => multi, collation => "collation");
   updated pg_catalog.text := CASE WHEN "collation" IS NULL
       THEN pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)')
-      ELSE pg_catalog.concat('docpatterns._collated_update(', q.doc, ', $5, $1, $6, false, $8)') END;
+      ELSE pg_catalog.concat('docpatterns._collated_update(', q.doc,
+        ', $5, $1, $6, false, $8)') END;
   missing pg_catalog.text := CASE WHEN update IS NULL AND NOT deletes THEN 'update'
       WHEN multi IS NULL THEN 'multi' WHEN upsert IS NULL THEN 'upsert'
       WHEN return_new IS NULL THEN 'return_new' END;
@@ -233,9 +234,9 @@ COMMENT ON FUNCTION collection_find_one_and_update(regclass, bson, anycompatible
   boolean, boolean, bson_value, bson) IS
   'Updates the first document that matches the filter, in the order of sort, as collection_update '
   'does, and returns it as the projection shows it: as it was, or with return_new as it is then. '
-  'NULL if none matches, unless an upsert inserts it and return_new is true. The row is locked when '
-  'it is found, so each of several callers gets another document if the update makes it no longer '
-  'match. Rights and errors as collection_update';
+  'NULL if none matches, unless an upsert inserts it and return_new is true. The row is locked '
+  'when it is found, so each of several callers gets another document if the update makes it no '
+  'longer match. Rights and errors as collection_update';
 
 CREATE FUNCTION collection_find_one_and_replace(rel regclass, filter bson,
   replacement anycompatible, projection bson DEFAULT NULL, sort bson DEFAULT NULL,
@@ -377,8 +378,8 @@ $$;
 COMMENT ON FUNCTION collection_bulk_write(regclass, anycompatible, boolean) IS
   'Runs the operations of an array one after the other: insertOne, updateOne, updateMany, '
   'replaceOne, deleteOne, deleteMany. Returns a row for each, with its place from 0, how many '
-  'documents matched, changed and were deleted, and the _id of an inserted one. An error undoes its '
-  'operation only, and is in the row: error_code is its SQLSTATE. ordered: it is the last one, '
+  'documents matched, changed and were deleted, and the _id of an inserted one. An error undoes '
+  'its operation only, and is in the row: error_code is its SQLSTATE. ordered: it is the last one, '
   'otherwise the others run, too. Rights as for the operations. Errors: 22004 a NULL, 22023 or '
   '0A000 an operation that is not written so, or hint, before any runs; errors of the classes 40, '
   '53, 57, 58 and XX end the call';

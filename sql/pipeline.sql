@@ -155,9 +155,9 @@ COMMENT ON FUNCTION docpatterns._merge_fail(bson, boolean) IS
   'internal: the error of a document that $merge finds or does not find';
 
 -- The languages with a document of variables, which may differ from row to row: compiled once per
--- query. NULL without a document; let may be NULL. A "$$name" that the specification does not define
--- is looked up in let when it is evaluated: error 22023 if it is not there (so the compiler of
--- pipelines need not know the names, and may check them). $$NOW is the transaction's time.
+-- query. NULL without a document; let may be NULL. A "$$name" that the specification does not
+-- define is looked up in let when it is evaluated: error 22023 if it is not there (so the compiler
+-- of pipelines need not know the names, and may check them). $$NOW is the transaction's time.
 -- $$USER_ROLES, $$CLUSTER_TIME and $$SEARCH_META are error 0A000.
 
 -- The variables of a stage for the next level: _let(doc, '{x: "$a"}', outer let). Inner ones hide
@@ -188,14 +188,16 @@ CREATE FUNCTION docpatterns._redact(doc bson, expression bson_value, let bson) R
 -- The accumulators of $group, all of MongoDB 8: fields is {total: {$sum: "$x"}, ..}, the result a
 -- document of their values (without the _id), NULL without rows. Documents that are NULL do not
 -- count. $first, $last, $firstN, $lastN, $push, $mergeObjects and $concatArrays depend on the order
--- in which rows come: write ORDER BY inside the aggregate, or sort in a subquery. fields must be the
--- same for all rows; let may differ. key is the group's key, for an n that is an expression of it
--- ({n: {$cond: [{$eq: ["$a", 1]}, 2, 3]}}, where key is {a: 1}). $addToSet and $setUnion are sorted.
+-- in which rows come: write ORDER BY inside the aggregate, or sort in a subquery. fields must be
+-- the same for all rows; let may differ. key is the group's key, for an n that is an expression of
+-- it ({n: {$cond: [{$eq: ["$a", 1]}, 2, 3]}}, where key is {a: 1}). $addToSet and $setUnion are
+-- sorted.
 --
 -- Both are also for OVER (...). With a frame whose start moves, rows are removed again; only
--- $minN, $maxN, $top.., $bottom.., $addToSet, $setUnion, $median and $percentile take time that grows
--- with the frame. An empty frame gives NULL: write coalesce(.., docpatterns._accumulate_none(fields,
--- let)). One call computes all fields that have the same frame.
+-- $minN, $maxN, $top.., $bottom.., $addToSet, $setUnion, $median and $percentile take time that
+-- grows with the frame. An empty frame gives NULL: write coalesce(..,
+-- docpatterns._accumulate_none(fields, let)). One call computes all fields that have the same
+-- frame.
 --
 -- _accumulate_any has no order and works in parallel: it is for fields without those seven
 -- accumulators, in which n and p are constants.

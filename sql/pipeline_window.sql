@@ -26,7 +26,8 @@ COMMENT ON FUNCTION docpatterns._window_key(bson_value, text) IS
   'internal: the value, an error if it is not "a number", "a date" or "a number or a date"';
 
 -- RANGE BETWEEN '5' PRECEDING AND '{unit: "month", amount: 1}' FOLLOWING
-CREATE FUNCTION docpatterns.bson_value_in_range(bson_value, bson_value, bson_value, boolean, boolean)
+CREATE FUNCTION docpatterns.bson_value_in_range(bson_value, bson_value, bson_value, boolean,
+  boolean)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_in_range' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 ALTER OPERATOR FAMILY bson_value_ops USING btree ADD FUNCTION 3 (bson_value, bson_value)
@@ -41,7 +42,8 @@ CREATE FUNCTION docpatterns._derivative(x1 bson_value, y1 bson_value, x2 bson_va
 COMMENT ON FUNCTION docpatterns._derivative(bson_value, bson_value, bson_value, bson_value, bigint)
   IS 'internal: the slope between two points; unit is in milliseconds, or 1';
 
-CREATE FUNCTION docpatterns._integral_step(internal, bson_value, bson_value, bigint) RETURNS internal
+CREATE FUNCTION docpatterns._integral_step(internal, bson_value, bson_value, bigint)
+  RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_pipeline_integral_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns._integral_remove(internal, bson_value, bson_value, bigint)
   RETURNS internal
