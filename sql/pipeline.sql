@@ -140,19 +140,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._merge_field(bson_value, text) IS
   'internal: true if the value can identify a document, otherwise error 23502';
 
-CREATE FUNCTION docpatterns._merge_fail(doc bson, matched boolean) RETURNS bson
+CREATE FUNCTION docpatterns._merge_fail(doc bson) RETURNS bson
 LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF matched THEN
-    RAISE EXCEPTION 'document % exists already', doc OPERATOR(@extschema@.->) '_id'
-      USING ERRCODE = 'unique_violation';
-  END IF;
   RAISE EXCEPTION 'no document matches that with _id %', doc OPERATOR(@extschema@.->) '_id'
     USING ERRCODE = 'no_data_found';
 END
 $$;
-COMMENT ON FUNCTION docpatterns._merge_fail(bson, boolean) IS
-  'internal: the error of a document that $merge finds or does not find';
+COMMENT ON FUNCTION docpatterns._merge_fail(bson) IS
+  'internal: the error of a document that $merge does not find';
 
 -- The languages with a document of variables, which may differ from row to row: compiled once per
 -- query. NULL without a document; let may be NULL. A "$$name" that the specification does not

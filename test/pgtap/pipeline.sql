@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(112);
+SELECT plan(118);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -173,6 +173,12 @@ SELECT throws_ok($t$SELECT run('[{$unwind: "items"}]')$t$, '22023', NULL, '$unwi
 SELECT throws_ok($t$SELECT run('[{$unwind: {path: "$a", foo: 1}}]')$t$, '22023', NULL, 'and knows its options');
 SELECT throws_ok($t$SELECT run('[{$count: "a.b"}]')$t$, '22023', NULL, '$count needs a name');
 SELECT throws_ok($t$SELECT run('[{$sort: {}}]')$t$, '22023', NULL, '$sort needs a field');
+SELECT is(run('[{$sample: {size: 1.9}}, {$count: "n"}]'), '{"n": 1}', '$sample cuts fractions off');
+SELECT throws_ok($t$SELECT run('[{$sample: {size: 0.5}}]')$t$, '22023', NULL, 'less than one is too little');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "fail", whenNotMatched: "discard"}}]')$t$, '22023', NULL, '$merge must be able to write');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", let: {a: 1}}}]')$t$, '22023', NULL, 'its variables are for stages');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", on: ["a", "a"]}}]')$t$, '22023', NULL, 'a field identifies once');
+SELECT throws_ok($t$SELECT run('[{$merge: {into: "nowhere", whenNotMatched: "discard"}}]')$t$, '42P01', NULL, 'what only changes is not created');
 SELECT throws_ok($t$SELECT run('[{$sample: {}}]')$t$, '22023', NULL, '$sample needs a size');
 SELECT throws_ok($t$SELECT run('[{$limit: 1}, {$collStats: {}}]')$t$, '22023', NULL, '$collStats comes first');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "foo"}}]')$t$, '22023', NULL, '$merge knows its modes');

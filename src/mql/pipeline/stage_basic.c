@@ -108,7 +108,10 @@ dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_query_before_order(q);
 		q->order = "pg_catalog.random()";
 		q->limited = found = true;
-		q->limit = dp_stage_number(&e.value, 1, &inner);
+		if (!dp_type_is_number(e.value.type))
+			dp_bad_spec_type(&inner, "a number", &e.value);
+		if (!dp_value_truncate(&e.value, &q->limit) || q->limit < 1)
+			dp_bad_spec(&inner, "size of $sample must be a number of at least 1");
 	}
 	if (!found)
 		dp_bad_spec(location, "$sample must have a size");

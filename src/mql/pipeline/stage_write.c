@@ -67,6 +67,7 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	Oid relid;
 	const char *name;
 	StringInfoData after;
+	bool has_let = false;
 
 	merge.let = psprintf("'{}'::%s.bson", own);
 	if (spec->type == DP_TYPE_DOCUMENT)
@@ -77,12 +78,17 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		{
 			DpLocation inner = dp_location_field(location, &e);
 
+			if (e.value.type == DP_TYPE_NULL && strcmp(e.name, "into") != 0)
+				continue;
 			if (strcmp(e.name, "into") == 0)
 				into = e.value;
 			else if (strcmp(e.name, "on") == 0)
 				merge_on(&merge, &e.value, &inner);
 			else if (strcmp(e.name, "let") == 0)
+			{
 				merge.let = let_document(q, &e.value, &inner);
+				has_let = true;
+			}
 			else if (strcmp(e.name, "whenMatched") == 0 && e.value.type == DP_TYPE_ARRAY)
 			{
 				merge.matched = MATCHED_PIPELINE;
@@ -97,8 +103,16 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		}
 		if (into.type == DP_TYPE_EOD)
 			dp_bad_spec(location, "$merge must have the name of a collection in \"into\"");
+		if (has_let && merge.matched != MATCHED_PIPELINE)
+			dp_bad_spec(location, "variables are for stages of \"whenMatched\"");
+		if ((merge.matched == MATCHED_FAIL || merge.matched == MATCHED_KEEP) &&
+			merge.missing != MISSING_INSERT)
+			dp_bad_spec(location, "\"whenMatched\" and \"whenNotMatched\" write nothing");
 	}
 	relid = target_relation(q, &into, location, &name);
+	if (!OidIsValid(relid) && merge.missing != MISSING_INSERT)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"%s\" does not exist", name)));
 	if (!OidIsValid(relid))
 	{
 		/* no document can match */
@@ -140,16 +154,11 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		return;
 	}
 	appendStringInfo(&after, ") AS s ON %s WHEN MATCHED THEN ", conditions(q, &merge));
-	if (merge.matched == MATCHED_KEEP)
-		appendStringInfoString(&after, "DO NOTHING");
-	else
-		appendStringInfo(&after, "UPDATE SET %s = %s", merge.target.doc,
-						 merge.matched == MATCHED_FAIL ? "docpatterns._merge_fail(s.doc, true)"
-													   : changed(q, &merge, "s.doc"));
+	appendStringInfo(&after, "UPDATE SET %s = %s", merge.target.doc, changed(q, &merge, "s.doc"));
 	if (merge.missing == MISSING_FAIL)
 		appendStringInfo(&after,
 						 " WHEN NOT MATCHED THEN INSERT (%s) VALUES "
-						 "(docpatterns._merge_fail(s.doc, false))",
+						 "(docpatterns._merge_fail(s.doc))",
 						 merge.target.doc);
 	add_write(q, psprintf("MERGE INTO %s AS t USING (SELECT s.doc FROM (", merge.target.name),
 			  after.data);
@@ -216,7 +225,13 @@ merge_on(Merge *merge, const DpValue *spec, const DpLocation *location)
 			dp_bad_spec(location, "$merge must have a field in \"on\"");
 	}
 	for (int i = 0; i < list_length(merge->on); i++)
+	{
 		dp_stage_check_field(list_nth(merge->on, i), location);
+		for (int j = 0; j < i; j++)
+			if (strcmp(list_nth(merge->on, i), list_nth(merge->on, j)) == 0)
+				dp_bad_spec(location, "field \"%s\" is there twice",
+							(char *) list_nth(merge->on, i));
+	}
 	if (list_length(merge->on) == 1 && strcmp(linitial(merge->on), "_id") == 0)
 		merge->on = NIL;
 }
