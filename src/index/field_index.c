@@ -29,6 +29,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "bson/catalog.h"
@@ -37,6 +38,7 @@
 #include "index/text_condition.h"
 #include "mql/collection_calls.h"
 #include "mql/filter.h"
+#include "mql/spec.h"
 
 /* What follows from a filter for the indexes of a table */
 typedef struct Conditions
@@ -136,6 +138,9 @@ filter_clauses(RelOptInfo *rel, Oid relid)
 		Const *filter;
 		Var *doc;
 		DpValue spec;
+		DpFilter *compiled;
+		MemoryContext scratch;
+		MemoryContext planner;
 		ListCell *lc1;
 		ListCell *lc2;
 		ListCell *lc3;
@@ -154,10 +159,14 @@ filter_clauses(RelOptInfo *rel, Oid relid)
 		if (c.key != 0 &&
 			TupleDescAttr(RelationGetDescr(table), c.key - 1)->atttypid != dp_types()->bson_value)
 			c.key = 0;
+		scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter to be indexed",
+										DP_SPEC_CONTEXT_SIZES);
+		planner = MemoryContextSwitchTo(scratch);
 		spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(filter->constvalue));
-		dp_filter_each_comparison(dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
-													NULL),
-								  add_condition, &c);
+		compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+		MemoryContextSwitchTo(planner);
+		dp_filter_each_comparison(compiled, add_condition, &c);
+		MemoryContextDelete(scratch);
 		forthree(lc1, c.loose, lc2, c.loose_ands, lc3, c.deep)
 			c.clauses =
 				lappend(c.clauses, loose_clause(lfirst(lc1), lfirst(lc2), lfirst_int(lc3) != 0));

@@ -480,7 +480,7 @@ dp_pipeline_integral_step(PG_FUNCTION_ARGS)
 						errmsg("$integral needs numbers, not %s", dp_operand_type(&y))));
 	if (g->first + g->n == g->room)
 	{
-		if (g->first > g->n || g->room == 0)
+		if (g->first > g->n)
 		{
 			/* half of the room is free */
 			memmove(g->x, g->x + g->first, sizeof(*g->x) * g->n);
