@@ -305,7 +305,13 @@ random_accumulators(void)
 				slot->skip_null = slot->by_value && !slot->distinct;
 				slot->descending = below(2);
 				break;
+			case DP_SLOT_SERIES: /* not in a state */
+				break;
 		}
+		/* as the compiler sets them */
+		slot->cap = slot->n + 8;
+		slot->offset = acc->states_size;
+		acc->states_size += MAXALIGN(sizeof(DpSlotState));
 	}
 	return acc;
 }
@@ -317,7 +323,7 @@ fill(DpAccumulation *g, DpSlotState *slots, int rows, bool only_in)
 	for (int i = 0; i < g->acc->nslots; i++)
 	{
 		const DpSlot *slot = &g->acc->slots[i];
-		DpSlotState *s = &slots[i];
+		DpSlotState *s = dp_state_of(g->acc, slots, i);
 
 		for (int k = 0; k < rows; k++)
 		{
@@ -366,9 +372,11 @@ fill(DpAccumulation *g, DpSlotState *slots, int rows, bool only_in)
 						c.prefix = slot->order < 0 ? sizeof(key) : below(9);
 					}
 					c.value = v;
-					dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, dp_list_cap(slot));
+					dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, slot->cap);
 					break;
 				}
+				case DP_SLOT_SERIES:
+					break;
 			}
 		}
 	}

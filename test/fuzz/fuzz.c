@@ -30,6 +30,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 
+#include "bson/compare.h"
 #include "bson/path.h"
 #include "bson/reader.h"
 #include "bson/text.h"
@@ -130,6 +131,7 @@ check_survival(const DpValue *v, bool as_document)
 	{
 		StringInfoData out;
 		struct varlena *again = NULL;
+		DpValue w;
 
 		initStringInfo(&out);
 		if (FUZZ_TRY() != 0)
@@ -141,18 +143,18 @@ check_survival(const DpValue *v, bool as_document)
 		if (as_document)
 		{
 			again = dp_text_to_bson(out.data, out.len, NULL);
-			if (DP_DOC_SIZE(again) != v->len || memcmp(DP_DOC_DATA(again), v->data, v->len) != 0)
-				fail(forms[i].what, v->data, v->len);
+			w = dp_value_of_document(again);
 		}
 		else
 		{
-			DpValue w;
-
 			again = dp_text_to_value(out.data, out.len, NULL);
 			w = dp_value_of_varlena(again);
-			if (!dp_value_identical(v, &w))
-				fail(forms[i].what, v->data, v->len);
 		}
+		/* the canonical form has one NaN */
+		if (!dp_value_identical(v, &w) &&
+			!(forms[i].form == DP_TEXT_CANONICAL && v->type == w.type && v->len == w.len &&
+			  dp_value_compare(v, &w) == 0))
+			fail(forms[i].what, v->data, v->len);
 	}
 }
 
