@@ -1,24 +1,17 @@
 /*
  * pipelinefn.c
  *		The calls that run pipelines or show their SQL.
- *
- * A query is run by the executor without SPI, which would keep the caller from taking rows as they
- * come, and would add the SQL to each error.
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
-#include "jit/jit.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
-#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -28,6 +21,7 @@
 #include "utils/snapmgr.h"
 
 #include "mql/pipeline/pipeline.h"
+#include "mql/run.h"
 
 /* A running query; it receives one row at a time, or puts all into a tuplestore */
 typedef struct Run
@@ -43,10 +37,8 @@ static DpPipelineSql *pipeline_sql(FunctionCallInfo fcinfo);
 static void run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql);
 static Datum run_next(FunctionCallInfo fcinfo);
 static void run_writes(DpPipelineSql *sql);
-static List *plan(const char *sql, const DpPipelineSql *pipeline, int options);
-static void no_position(void *arg);
-static QueryDesc *query_start(PlannedStmt *stmt, const char *sql, DestReceiver *dest);
-static void query_end(QueryDesc *query);
+static List *plan(const char *sql, DpPipelineSql *pipeline, int options);
+static void check_replaced(List *queries, void *arg);
 static void run_close(Datum arg);
 static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
 static void receive_nothing(DestReceiver *self);
@@ -98,7 +90,6 @@ run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	DestReceiver *dest;
-	QueryDesc *query;
 
 	if (sql->writes)
 	{
@@ -108,10 +99,8 @@ run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql)
 	dest = CreateDestReceiver(DestTuplestore);
 	SetTuplestoreDestReceiverParams(dest, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	query = query_start(linitial(plan(linitial(sql->statements), sql, CURSOR_OPT_PARALLEL_OK)),
-						linitial(sql->statements), dest);
-	dp_executor_run(query, 0, true);
-	query_end(query);
+	dp_run_query(linitial(plan(linitial(sql->statements), sql, CURSOR_OPT_PARALLEL_OK)),
+				 linitial(sql->statements), NULL, dest);
 	dest->rDestroy(dest);
 }
 
@@ -143,8 +132,8 @@ run_next(FunctionCallInfo fcinfo)
 				run_writes(sql);
 			else
 			{
-				run->query = query_start(linitial(plan(linitial(sql->statements), sql, 0)),
-										 linitial(sql->statements), &run->receiver);
+				run->query = dp_run_start(linitial(plan(linitial(sql->statements), sql, 0)),
+										  linitial(sql->statements), NULL, &run->receiver);
 				RegisterExprContextCallback(result->econtext, run_close, PointerGetDatum(run));
 			}
 		}
@@ -177,10 +166,8 @@ run_close(Datum arg)
 	if (query == NULL)
 		return;
 	PushActiveSnapshot(query->snapshot);
-	ExecutorFinish(query);
+	dp_run_end(query);
 	PopActiveSnapshot();
-	ExecutorEnd(query);
-	FreeQueryDesc(query);
 }
 
 static void
@@ -189,81 +176,28 @@ run_writes(DpPipelineSql *sql)
 	ListCell *lc;
 
 	foreach(lc, sql->statements)
-	{
-		ListCell *lc2;
-
-		foreach(lc2, plan(lfirst(lc), sql, 0))
-		{
-			PlannedStmt *stmt = lfirst(lc2);
-
-			PushActiveSnapshot(GetTransactionSnapshot());
-			UpdateActiveSnapshotCommandId();
-			if (stmt->utilityStmt != NULL)
-				ProcessUtility(stmt, lfirst(lc), false, PROCESS_UTILITY_QUERY, NULL, NULL,
-							   None_Receiver, NULL);
-			else
-			{
-				QueryDesc *query = query_start(stmt, lfirst(lc), None_Receiver);
-
-				dp_executor_run(query, 0, true);
-				query_end(query);
-			}
-			PopActiveSnapshot();
-			CommandCounterIncrement();
-		}
-	}
+		dp_run_writes(plan(lfirst(lc), sql, 0), lfirst(lc), NULL, None_Receiver);
 }
 
 /* ---------------------------------------------------------------- queries */
 
-/* The plans (PlannedStmt) of a statement. */
 static List *
-plan(const char *sql, const DpPipelineSql *pipeline, int options)
+plan(const char *sql, DpPipelineSql *pipeline, int options)
 {
-	RawStmt *raw = linitial_node(RawStmt, pg_parse_query(sql));
-	ErrorContextCallback callback = { .callback = no_position, .previous = error_context_stack };
-	List *queries;
-	ListCell *lc;
+	return dp_run_plan(sql, NULL, options, check_replaced, pipeline);
+}
 
-	error_context_stack = &callback;
-	queries = pg_analyze_and_rewrite_fixedparams(raw, sql, NULL, 0, NULL);
-	if (OidIsValid(pipeline->replaced) &&
-		reads_relation((Node *) queries, unconstify(Oid *, &pipeline->replaced)))
+/* Refuses to replace the documents that a statement reads. */
+static void
+check_replaced(List *queries, void *arg)
+{
+	DpPipelineSql *pipeline = arg;
+
+	if (OidIsValid(pipeline->replaced) && reads_relation((Node *) queries, &pipeline->replaced))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("pipeline reads \"%s\", whose documents $out replaces",
 							   get_rel_name(pipeline->replaced)),
 						errhint("Use $merge, or $out to another collection.")));
-	queries = pg_plan_queries(queries, sql, options, NULL);
-	error_context_stack = callback.previous;
-	/* what takes time are our functions, which JIT compilation cannot make faster */
-	foreach(lc, queries)
-		lfirst_node(PlannedStmt, lc)->jitFlags = PGJIT_NONE;
-	return queries;
-}
-
-/* The position of an error is not one in the user's statement. */
-static void
-no_position(void *arg)
-{
-	errposition(0);
-}
-
-static QueryDesc *
-query_start(PlannedStmt *stmt, const char *sql, DestReceiver *dest)
-{
-	QueryDesc *query =
-		CreateQueryDesc(stmt, sql, GetActiveSnapshot(), InvalidSnapshot, dest, NULL, NULL, 0);
-
-	ExecutorStart(query, 0);
-	return query;
-}
-
-static void
-query_end(QueryDesc *query)
-{
-	ExecutorFinish(query);
-	ExecutorEnd(query);
-	FreeQueryDesc(query);
 }
 
 static bool

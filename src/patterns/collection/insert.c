@@ -4,23 +4,19 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
-#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/text.h"
 #include "mql/collection_calls.h"
+#include "mql/run.h"
 
-static void insert(const char *sql, ParamListInfo params, DestReceiver *dest);
 static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
 static ArrayBuildState *add_document(ArrayBuildState *docs, const DpValue *value);
 static void null_document(void) pg_attribute_noreturn();
@@ -33,6 +29,7 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ParamListInfo params = makeParamList(1);
 	DestReceiver *dest;
+	char *sql;
 	ArrayBuildState *docs = initArrayResult(dp_types()->bson, CurrentMemoryContext, false);
 	DpCall call = { 0 };
 	DpBuilder b;
@@ -67,35 +64,9 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 	dest = CreateDestReceiver(DestTuplestore);
 	SetTuplestoreDestReceiverParams(dest, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	insert(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]), params,
-		   dest);
+	sql = psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]);
+	dp_run_writes(dp_run_plan(sql, params, 0, NULL, NULL), sql, params, dest);
 	return (Datum) 0;
-}
-
-/* Runs the statement by the executor: SPI would show it with errors. */
-static void
-insert(const char *sql, ParamListInfo params, DestReceiver *dest)
-{
-	List *queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
-													   sql, &params->params[0].ptype, 1, NULL);
-	ListCell *lc;
-
-	foreach(lc, pg_plan_queries(queries, sql, 0, params))
-	{
-		QueryDesc *query;
-
-		CommandCounterIncrement();
-		PushActiveSnapshot(GetTransactionSnapshot());
-		query = CreateQueryDesc(lfirst_node(PlannedStmt, lc), sql, GetActiveSnapshot(),
-								InvalidSnapshot, dest, params, NULL, 0);
-		ExecutorStart(query, 0);
-		dp_executor_run(query, 0, true);
-		ExecutorFinish(query);
-		ExecutorEnd(query);
-		FreeQueryDesc(query);
-		PopActiveSnapshot();
-	}
-	CommandCounterIncrement();
 }
 
 /*

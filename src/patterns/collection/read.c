@@ -23,6 +23,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "mql/collection_calls.h"
+#include "mql/run.h"
 
 #define PLANS 64
 #define PARAMETERS 8
@@ -188,10 +189,7 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- statements */
 
-/*
- * Runs the statement of a call.  The executor is called directly: users do not know the statement,
- * and SPI would show it with errors.
- */
+/* Runs the statement of a call. */
 static void
 run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiver *dest)
 {
@@ -208,7 +206,6 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 	ParamListInfo params = parameters(types);
 	KeptPlan *kept = plan_find(sql, types);
 	CachedPlan *plan;
-	QueryDesc *query;
 
 	for (int i = 0; i < PARAMETERS; i++)
 	{
@@ -226,13 +223,7 @@ run_call(const DpCall *call, const char *sql, int64 skip, int64 take, DestReceiv
 		kept->running--;
 	}
 	PG_END_TRY();
-	query = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list), sql, GetActiveSnapshot(),
-							InvalidSnapshot, dest, params, NULL, 0);
-	ExecutorStart(query, 0);
-	dp_executor_run(query, 0, true);
-	ExecutorFinish(query);
-	ExecutorEnd(query);
-	FreeQueryDesc(query);
+	dp_run_query(linitial_node(PlannedStmt, plan->stmt_list), sql, params, dest);
 	ReleaseCachedPlan(plan, CurrentResourceOwner);
 }
 
