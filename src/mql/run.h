@@ -15,8 +15,8 @@
 typedef void (*DpRunCheck)(List *queries, void *arg);
 
 /*
- * The plans (PlannedStmt *) of a statement, whose parameters and check may be NULL; options are those
- * of cursors.  Errors have no position, which would be one in another statement.
+ * The plans (PlannedStmt *) of a statement, whose parameters and check may be NULL; options are
+ * those of cursors.  Errors have no position, which would be one in another statement.
  */
 extern List *
 dp_run_plan(const char *sql, ParamListInfo params, int options, DpRunCheck check, void *arg);
@@ -33,7 +33,6 @@ extern void
 dp_run_query(PlannedStmt *plan, const char *sql, ParamListInfo params, DestReceiver *dest);
 
 /* Runs plans that write, each with a new snapshot. */
-extern void
-dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest);
+extern void dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest);
 
 #endif /* DP_MQL_RUN_H */

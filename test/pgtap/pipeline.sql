@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(118);
+SELECT plan(121);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -87,6 +87,9 @@ SELECT is(run('[{$group: {_id: "$customer"}}, {$match: {_id: null}}]'), '{"_id":
 SELECT is(run('[{$project: {customer: 1}}, {$match: {status: "paid"}}]'), NULL, 'a field that is not shown does not match');
 SELECT is(run('[{$project: {status: 0}}, {$match: {status: {$exists: false}}}, {$count: "n"}]'), '{"n": 5}', 'nor one that was removed');
 SELECT is(run('[{$set: {status: "x"}}, {$match: {status: "x"}}, {$count: "n"}]'), '{"n": 5}', 'a changed field is compared after the change');
+SELECT is(run('[{$match: {_id: 1}}, {$set: {a: {b: 5, c: 6}}}, {$project: {a: {b: 1}}}]'), '{"_id": 1, "a": {"b": 5}}', 'a projection uses the fields of its documents');
+SELECT is(run('[{$match: {_id: 1}}, {$set: {o: [{b: [1, 2]}, {b: 3}]}}, {$group: {_id: "$o.b"}}, {$match: {_id: 1}}]'), NULL, 'a key of several steps is another array than the filter sees');
+SELECT is(sql('[{$unwind: "$items"}, {$match: {$expr: {$lt: [{$rand: {}}, "$at"]}}}]') ~ 'bson_unwind.*_match.u1', true, 'chance is asked for each element');
 SELECT is(run('[{$limit: 1}, {$match: {_id: 5}}]'), NULL, 'conditions stay behind $limit');
 
 SELECT collection_create('many');

@@ -128,8 +128,12 @@ add_expression(Fields *fields, const DpValue *v)
 		dp_iter_init_value(&iter, v);
 		while (dp_iter_next(&iter, &e))
 		{
-			/* $let can give another document the name; $getField has names without a dollar sign */
-			if (strcmp(e.name, "CURRENT") == 0 || strcmp(e.name, "$getField") == 0)
+			/*
+			 * $let can give another document the name, $getField has names without a dollar sign,
+			 * and $rand depends on the number of rows
+			 */
+			if (strcmp(e.name, "CURRENT") == 0 || strcmp(e.name, "$getField") == 0 ||
+				strcmp(e.name, "$rand") == 0)
 				fields->all = true;
 			/* as $top has, and $sortArray for its elements */
 			if (strcmp(e.name, "sortBy") == 0 && e.value.type == DP_TYPE_DOCUMENT)
@@ -431,7 +435,8 @@ split_match(const DpStageSpec *match, const DpStageSpec *before, DpStageSpec *ab
 
 /*
  * Whether a condition on the result of a $group only concerns its key, a field: then *path is the
- * field.  A missing field becomes null in the key, so conditions that null can satisfy stay.
+ * field.  A missing field becomes null in the key, so conditions that null can satisfy stay; and
+ * so do those on a path, which makes arrays of what filters look for in arrays.
  */
 static bool
 rename_group_key(const DpStageSpec *group, const DpElement *e, const char **path)
@@ -448,7 +453,8 @@ rename_group_key(const DpStageSpec *group, const DpElement *e, const char **path
 			 !document_field(&id, e->name + 4, &part))
 		return false;
 	s = (const char *) part.data + 4;
-	if (part.type != DP_TYPE_STRING || s[0] != '$' || s[1] == '$' || s[1] == '\0')
+	if (part.type != DP_TYPE_STRING || s[0] != '$' || s[1] == '$' || s[1] == '\0' ||
+		strchr(s, '.') != NULL)
 		return false;
 	*path = s + 1;
 	return true;
@@ -592,7 +598,7 @@ drop_fields(DpStageSpec *s, Fields *needs)
 			else
 				add_expression(&before, &e.value);
 			/* a part of the old value stays */
-			if (strchr(e.name, '.') != NULL || (sets && e.value.type == DP_TYPE_DOCUMENT))
+			if (strchr(e.name, '.') != NULL || e.value.type == DP_TYPE_DOCUMENT)
 				add_field(&before, e.name);
 		}
 		if (sets && !needs->all)

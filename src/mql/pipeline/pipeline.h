@@ -145,6 +145,9 @@ extern bool dp_pipeline_has_documents(const DpValue *pipeline);
 /* The text of a query. */
 extern char *dp_query_text(DpQuery *q);
 
+/* Reads the relation, by its indexes, with a filter and in an order, which may be NULL. */
+extern void dp_query_read(DpQuery *q, const DpValue *filter, const DpValue *sort);
+
 /* Makes the query a subquery of a new one, whose document is a column. */
 extern void dp_query_nest(DpQuery *q);
 

@@ -145,23 +145,30 @@ dp_query_restart(DpQuery *q, const char *from, const char *alias)
 	q->limit = q->skip = 0;
 }
 
-/* The source must have been chosen, and what the document's rows are. */
+/* Chooses the relation as the source, unless another one was chosen. */
 static void
 start(DpQuery *q)
 {
-	DpDocSource source;
-
 	if (q->from.len > 0)
 		return;
 	if (!OidIsValid(q->relid))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("pipeline without a relation must begin with $documents")));
-	dp_collection_source(q->relid, NULL, NULL, q->fields, &source);
+	dp_query_read(q, NULL, NULL);
+}
+
+void
+dp_query_read(DpQuery *q, const DpValue *filter, const DpValue *sort)
+{
+	DpDocSource source;
+
+	dp_collection_source(q->relid, filter, sort, q->fields, &source);
 	appendStringInfoString(&q->from, source.from);
 	if (source.conditions != NULL)
 		appendStringInfoString(&q->where, source.conditions);
 	q->doc = source.doc;
 	q->computed = source.computed;
+	q->order = source.order;
 }
 
 void

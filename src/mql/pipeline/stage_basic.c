@@ -14,7 +14,6 @@
 #include "mql/update_tree.h"
 
 static bool is_untouched(DpQuery *q);
-static void start_with(DpQuery *q, const DpValue *filter, const DpValue *sort);
 static bool is_variable(const DpValue *v, bool let);
 
 /* ---------------------------------------------------------------- choosing */
@@ -33,7 +32,7 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		return;
 	if (immutable && is_untouched(q))
 	{
-		start_with(q, spec, NULL);
+		dp_query_read(q, spec, NULL);
 		return;
 	}
 	dp_query_before_where(q);
@@ -128,7 +127,7 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	(void) dp_sort_spec_compile(spec);
 	if (is_untouched(q))
 	{
-		start_with(q, NULL, spec);
+		dp_query_read(q, NULL, spec);
 		return;
 	}
 	dp_query_before_order(q);
@@ -142,21 +141,6 @@ is_untouched(DpQuery *q)
 {
 	return q->from.len == 0 && OidIsValid(q->relid) && q->changes == NIL && !q->limited &&
 		   q->skip == 0;
-}
-
-/* Reads the relation with its indexes. */
-static void
-start_with(DpQuery *q, const DpValue *filter, const DpValue *sort)
-{
-	DpDocSource source;
-
-	dp_collection_source(q->relid, filter, sort, q->fields, &source);
-	appendStringInfoString(&q->from, source.from);
-	if (source.conditions != NULL)
-		appendStringInfoString(&q->where, source.conditions);
-	q->doc = source.doc;
-	q->computed = source.computed;
-	q->order = source.order;
 }
 
 /* ---------------------------------------------------------------- documents */

@@ -12,6 +12,7 @@
 
 static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
 static bool totals_vary(const DpValue *totals);
+static bool next_total(DpIter *fields, DpElement *accumulator);
 static bool only_counts(const DpValue *totals);
 
 void
@@ -91,32 +92,32 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 	dp_query_set_doc(q, doc.data);
 }
 
+/* The accumulator of the next field of totals, which have been checked. */
+static bool
+next_total(DpIter *fields, DpElement *accumulator)
+{
+	DpIter iter;
+	DpValue field;
+
+	if (!dp_iter_next_value(fields, &field))
+		return false;
+	dp_iter_init_value(&iter, &field);
+	return dp_iter_next(&iter, accumulator);
+}
+
 /* Whether all totals are the number of documents. */
 static bool
 only_counts(const DpValue *totals)
 {
 	DpIter fields;
-	DpElement field;
+	DpElement e;
 
 	dp_iter_init_value(&fields, totals);
-	while (dp_iter_next(&fields, &field))
-	{
-		DpIter iter;
-		DpElement e;
-		DpElement other;
-
-		if (field.value.type != DP_TYPE_DOCUMENT || field.name[0] == '$' ||
-			strchr(field.name, '.') != NULL)
-			return false;
-		dp_iter_init_value(&iter, &field.value);
-		if (!dp_iter_next(&iter, &e) || dp_iter_next(&iter, &other))
-			return false;
+	while (next_total(&fields, &e))
 		if (!(strcmp(e.name, "$sum") == 0 && e.value.type == DP_TYPE_INT32 &&
 			  dp_get_int32(e.value.data) == 1) &&
-			!(strcmp(e.name, "$count") == 0 && e.value.type == DP_TYPE_DOCUMENT &&
-			  e.value.len == DP_DOCUMENT_MIN_SIZE))
+			strcmp(e.name, "$count") != 0)
 			return false;
-	}
 	/* functions have at most 100 arguments */
 	return dp_document_count(totals->data, totals->len) < 50;
 }
@@ -139,22 +140,13 @@ dp_totals_are_ordered(const DpValue *totals)
 	static const char *const names[] = { "$first", "$last",         "$firstN",      "$lastN",
 										 "$push",  "$mergeObjects", "$concatArrays" };
 	DpIter fields;
-	DpElement field;
+	DpElement e;
 
 	dp_iter_init_value(&fields, totals);
-	while (dp_iter_next(&fields, &field))
-	{
-		DpIter iter;
-		DpElement e;
-
-		if (field.value.type != DP_TYPE_DOCUMENT)
-			continue;
-		dp_iter_init_value(&iter, &field.value);
-		if (dp_iter_next(&iter, &e))
-			for (int i = 0; i < lengthof(names); i++)
-				if (strcmp(names[i], e.name) == 0)
-					return true;
-	}
+	while (next_total(&fields, &e))
+		for (int i = 0; i < lengthof(names); i++)
+			if (strcmp(names[i], e.name) == 0)
+				return true;
 	return false;
 }
 
@@ -181,17 +173,13 @@ static bool
 totals_vary(const DpValue *totals)
 {
 	DpIter fields;
-	DpElement field;
+	DpElement e;
+	DpValue v;
 
 	dp_iter_init_value(&fields, totals);
-	while (dp_iter_next(&fields, &field))
+	while (next_total(&fields, &e))
 	{
-		DpIter iter;
-		DpElement e;
-		DpValue v;
-
-		dp_iter_init_value(&iter, &field.value);
-		if (!dp_iter_next(&iter, &e) || e.value.type != DP_TYPE_DOCUMENT)
+		if (e.value.type != DP_TYPE_DOCUMENT)
 			continue;
 		if (e.name[e.namelen - 1] == 'N' &&
 			dp_document_find(e.value.data, e.value.len, "n", 1, &v) && !dp_type_is_number(v.type))
