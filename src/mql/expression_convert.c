@@ -393,8 +393,7 @@ convert_to_decimal(const DpValue *v, DpValue *result, const char **why)
 
 /* To a string. */
 static bool
-convert_to_string(const DpNode *node, const DpValue *v, const DpConversion *to, DpValue *result,
-				  const char **why)
+convert_to_string(const DpValue *v, const DpConversion *to, DpValue *result, const char **why)
 {
 	char *s;
 	uint32 len;
@@ -453,7 +452,7 @@ convert_value(const DpNode *node, const DpValue *v, const DpConversion *to, DpVa
 			*result = *v;
 			return v->type == DP_TYPE_OBJECTID;
 		case DP_TYPE_STRING:
-			return convert_to_string(node, v, to, result, why);
+			return convert_to_string(v, to, result, why);
 		default:
 			return false;
 	}
@@ -482,7 +481,6 @@ to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 	if (to.type == DP_TYPE_BINARY)
 		to.format = DP_FORMAT_UUID;
-
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
 		return dp_result_null(result);
