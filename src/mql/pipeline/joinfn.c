@@ -17,6 +17,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "bson/fetch.h"
 #include "bson/path.h"
 
 /* Distinct values, the least first; they point into a document */
@@ -71,6 +72,14 @@ make_set(Values *v)
 		if (dp_value_compare(&v->values[i], &v->values[n - 1]) != 0)
 			v->values[n++] = v->values[i];
 	v->n = n;
+}
+
+/* Whether a field of a local document has one value, which it has in most. */
+static bool
+local_value(Datum doc, DpPath *path, DpValue *value)
+{
+	return path->nsteps == 1 && dp_fetch_path(doc, path, true, value) &&
+		   value->type != DP_TYPE_ARRAY && value->type != DP_TYPE_UNDEFINED;
 }
 
 static void
@@ -162,7 +171,10 @@ return_series(FunctionCallInfo fcinfo, bool foreign)
 	if (series->n == 0)
 	{
 		DpPath *path = dp_path_cached(&series->path, fcinfo, 1);
+		DpValue one;
 
+		if (!foreign && local_value(PG_GETARG_DATUM(0), path, &one))
+			PG_RETURN_POINTER(dp_value_to_varlena(&one));
 		(foreign ? foreign_values : local_values)(DP_GETARG_VARLENA(0), path, &v);
 		if (v.n == 1)
 			PG_RETURN_POINTER(dp_value_to_varlena(&v.values[0]));
@@ -227,9 +239,13 @@ DP_FUNCTION(dp_join_value);
 Datum
 dp_join_value(PG_FUNCTION_ARGS)
 {
+	DpPath *path = dp_path_arg(fcinfo, 1);
+	DpValue one;
 	Values v;
 
-	local_values(DP_GETARG_VARLENA(0), dp_path_arg(fcinfo, 1), &v);
+	if (local_value(PG_GETARG_DATUM(0), path, &one))
+		PG_RETURN_POINTER(dp_value_to_varlena(&one));
+	local_values(DP_GETARG_VARLENA(0), path, &v);
 	if (v.n > 1)
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(dp_value_to_varlena(&v.values[0]));
