@@ -1,9 +1,10 @@
 -- Functions in the SQL of pipelines for buckets and windows (src/mql/pipeline/windowfn.c).
 
-CREATE FUNCTION docpatterns._no_bucket(value bson_value) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_pipeline_no_bucket' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._no_bucket(bson_value) IS
-  'internal: the error of a value outside of all buckets';
+CREATE FUNCTION docpatterns._bucket(value bson_value, boundaries bson_value, other bson_value)
+  RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_pipeline_bucket' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._bucket(bson_value, bson_value, bson_value) IS
+  'internal: the lower boundary of the value''s bucket, or other';
 
 CREATE FUNCTION docpatterns._bucket_auto(value bson_value, buckets int) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pipeline_bucket_auto' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;

@@ -2,8 +2,8 @@
  * stage_bucket.c
  *		$bucket and $bucketAuto: groups of ranges of a value.
  *
- * $bucket groups by the lower boundary, which width_bucket() finds.  $bucketAuto groups by the
- * boundaries that the window function docpatterns._bucket_auto() gives to sorted values.
+ * $bucket groups by the lower boundary, which docpatterns._bucket() finds.  $bucketAuto groups by
+ * the boundaries that the window function docpatterns._bucket_auto() gives to sorted values.
  */
 #include "postgres.h"
 
@@ -34,16 +34,14 @@ void
 dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	Options options;
-	StringInfoData lower; /* the boundaries but the last */
-	char *all;
+	DpBuilder b;
+	DpValue boundaries;
 	DpLocation inner;
 	DpValue first = { NULL, 0, DP_TYPE_EOD };
 	DpValue last = { NULL, 0, DP_TYPE_EOD };
 	DpValue totals;
 	DpIter iter;
 	DpElement e;
-	char *value;
-	char *other;
 	const char *order = NULL;
 	const char *key;
 
@@ -52,7 +50,8 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_bad_spec_type(location, "boundaries in an array", &options.buckets);
 	if (dp_array_count(options.buckets.data, options.buckets.len) < 2)
 		dp_bad_spec(location, "$bucket must have at least two boundaries");
-	initStringInfo(&lower);
+	dp_builder_init(&b, options.buckets.len);
+	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &options.buckets);
 	for (uint32 i = 0; dp_iter_next(&iter, &e); i++)
 	{
@@ -69,11 +68,12 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							dp_type_name(first.type), dp_type_name(boundary.type));
 			if (dp_value_compare(&last, &boundary) >= 0)
 				dp_bad_spec(&inner, "boundaries must be in ascending order");
-			appendStringInfo(&lower, "%s%s", i > 1 ? ", " : "", dp_sql_value(&last));
 		}
+		dp_builder_append_value(&b, NULL, 0, &boundary);
 		last = boundary;
 	}
-	all = psprintf("%s, %s", lower.data, dp_sql_value(&last));
+	dp_builder_end(&b);
+	boundaries = dp_builder_view(&b, DP_TYPE_ARRAY);
 	if (options.other.type != DP_TYPE_EOD)
 	{
 		options.other = dp_stage_constant(&options.other, location);
@@ -87,12 +87,13 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
 	q->order = NULL;
-	value = dp_query_eval(q, &options.group_by, location);
-	other = options.other.type == DP_TYPE_EOD ? psprintf("docpatterns._no_bucket(%s)", value)
-											  : dp_sql_value(&options.other);
-	key = dp_query_nest_with(
-		q, psprintf("%scoalesce((ARRAY[%s])[pg_catalog.width_bucket(%s, ARRAY[%s])], %s) AS bucket",
-					order == NULL ? "" : row_number(order), lower.data, value, all, other));
+	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket(%s, %s, %s) AS bucket",
+										 order == NULL ? "" : row_number(order),
+										 dp_query_eval(q, &options.group_by, location),
+										 dp_sql_value(&boundaries),
+										 options.other.type == DP_TYPE_EOD
+											 ? "NULL"
+											 : dp_sql_value(&options.other)));
 	if (order != NULL)
 		order = key_name(key, "n");
 	q->group = key_name(key, "bucket");
@@ -129,11 +130,12 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	if (ordered)
 		order = dp_query_row_order(q);
 	q->order = NULL;
-	/* a missing value is null */
-	key = dp_query_nest_with(q, psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
-										 ordered ? row_number(order) : "",
-										 dp_query_eval(q, &options.group_by, location),
-										 q->pipeline->own));
+	/* a missing value is null; without a fence, documents would be sorted instead of their values
+	 */
+	key = dp_query_fence(q,
+						 psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
+								  ordered ? row_number(order) : "",
+								  dp_query_eval(q, &options.group_by, location), q->pipeline->own));
 	order = psprintf("%s.value%s", key, ordered ? psprintf(", %s", key_name(key, "n")) : "");
 	if (ordered)
 		q->window = psprintf("ORDER BY %s", order);

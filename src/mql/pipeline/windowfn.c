@@ -22,15 +22,39 @@
 
 /* ---------------------------------------------------------------- $bucket */
 
-/* _no_bucket(value bson_value) -> bson_value: raises the error of a value without a bucket. */
-DP_FUNCTION(dp_pipeline_no_bucket);
+/*
+ * _bucket(value bson_value, boundaries bson_value, other bson_value) -> bson_value: the lower
+ * boundary of the value's bucket, or other; raises an error if that is NULL.
+ */
+DP_FUNCTION(dp_pipeline_bucket);
 Datum
-dp_pipeline_no_bucket(PG_FUNCTION_ARGS)
+dp_pipeline_bucket(PG_FUNCTION_ARGS)
 {
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("$bucket has no bucket for a value outside of its boundaries"),
-					errhint("Add a default.")));
-	PG_RETURN_NULL();
+	DpValue lower = { NULL, 0, DP_TYPE_EOD };
+
+	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1))
+	{
+		DpValue value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+		DpValue boundaries = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+		DpValue boundary;
+		DpIter iter;
+
+		dp_iter_init_value(&iter, &boundaries);
+		while (dp_iter_next_value(&iter, &boundary))
+		{
+			if (dp_value_compare(&value, &boundary) >= 0)
+				lower = boundary;
+			else if (lower.type != DP_TYPE_EOD)
+				PG_RETURN_POINTER(dp_value_to_varlena(&lower));
+			else
+				break;
+		}
+	}
+	if (PG_ARGISNULL(2))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("$bucket has no bucket for a value outside of its boundaries"),
+						errhint("Add a default.")));
+	PG_RETURN_DATUM(PG_GETARG_DATUM(2));
 }
 
 /* ---------------------------------------------------------------- $bucketAuto */
