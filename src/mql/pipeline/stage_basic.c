@@ -176,7 +176,7 @@ dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	const char *path = NULL;
 	const char *index = NULL;
 	bool preserve = false;
-	char *alias;
+	StringInfoData call;
 
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
@@ -210,15 +210,16 @@ dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	else
 		path = dp_stage_path(spec, location);
 
+	/* in the result of a subquery: rows are computed as they are taken */
 	dp_query_before_from(q);
-	alias = dp_query_alias(q, "u");
-	appendStringInfo(&q->from, " CROSS JOIN LATERAL %s.bson_unwind(%s, %s", q->pipeline->own,
-					 dp_query_doc(q), dp_stage_sql_path(path));
+	initStringInfo(&call);
+	appendStringInfo(&call, "%s.bson_unwind(%s, %s", q->pipeline->own, dp_query_doc(q),
+					 dp_stage_sql_path(path));
 	if (preserve)
-		appendStringInfoString(&q->from, ", preserve_empty => true");
+		appendStringInfoString(&call, ", preserve_empty => true");
 	if (index != NULL)
-		appendStringInfo(&q->from, ", index_field => %s", dp_stage_sql_path(index));
-	appendStringInfo(&q->from, ") AS %s (doc)", alias);
-	q->doc = psprintf("%s.doc", alias);
-	q->computed = false;
+		appendStringInfo(&call, ", index_field => %s", dp_stage_sql_path(index));
+	appendStringInfoChar(&call, ')');
+	dp_query_set_doc(q, call.data);
+	dp_query_nest(q);
 }

@@ -10,10 +10,15 @@
 #include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
 
+/* So many sums are faster by themselves than in one call */
+#define FEW_SUMS 4
+
 static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
 static bool totals_vary(const DpValue *totals);
 static bool next_total(DpIter *fields, DpElement *accumulator);
-static bool only_counts(const DpValue *totals);
+static bool is_count(const DpElement *e);
+static bool are_sums(const DpValue *totals);
+static char *sum(DpQuery *q, const DpValue *field);
 
 void
 dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
@@ -78,18 +83,37 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 
 	initStringInfo(&doc);
 	appendStringInfo(&doc, "%s.bson_build('_id'::pg_catalog.text, %s", q->pipeline->own, id);
-	if (only_counts(totals))
+	if (are_sums(totals))
 	{
 		dp_iter_init_value(&iter, totals);
 		while (dp_iter_next(&iter, &e))
-			appendStringInfo(&doc, ", %s::pg_catalog.text, docpatterns._int(pg_catalog.count(*))",
-							 quote_literal_cstr(e.name));
+			appendStringInfo(&doc, ", %s::pg_catalog.text, %s", quote_literal_cstr(e.name),
+							 sum(q, &e.value));
 		appendStringInfoChar(&doc, ')');
 	}
 	else
 		appendStringInfo(&doc, ") OPERATOR(%s.||) %s", q->pipeline->own,
 						 accumulate(q, totals, order, totals_vary(totals) ? id : NULL));
 	dp_query_set_doc(q, doc.data);
+}
+
+/* A count, or the sum or the average of a field, as SQL. */
+static char *
+sum(DpQuery *q, const DpValue *field)
+{
+	DpIter fields;
+	DpElement e;
+	const char *value;
+
+	dp_iter_init_value(&fields, field);
+	(void) dp_iter_next(&fields, &e);
+	if (is_count(&e))
+		return "docpatterns._int(pg_catalog.count(*))";
+	value = dp_query_eval(q, &e.value, NULL);
+	if (strcmp(e.name, "$avg") == 0)
+		return psprintf("%s.avg(%s)", q->pipeline->own, value);
+	return psprintf("coalesce(%s.sum(%s), '0'::%s.bson_value)", q->pipeline->own, value,
+					q->pipeline->own);
 }
 
 /* The accumulator of the next field of totals, which have been checked. */
@@ -105,19 +129,32 @@ next_total(DpIter *fields, DpElement *accumulator)
 	return dp_iter_next(&iter, accumulator);
 }
 
-/* Whether all totals are the number of documents. */
 static bool
-only_counts(const DpValue *totals)
+is_count(const DpElement *e)
+{
+	return strcmp(e->name, "$count") == 0 ||
+		   (strcmp(e->name, "$sum") == 0 && e->value.type == DP_TYPE_INT32 &&
+			dp_get_int32(e->value.data) == 1);
+}
+
+/* Whether all totals are counts, and sums of few fields: of many one call is faster. */
+static bool
+are_sums(const DpValue *totals)
 {
 	DpIter fields;
 	DpElement e;
+	int sums = 0;
 
 	dp_iter_init_value(&fields, totals);
 	while (next_total(&fields, &e))
-		if (!(strcmp(e.name, "$sum") == 0 && e.value.type == DP_TYPE_INT32 &&
-			  dp_get_int32(e.value.data) == 1) &&
-			strcmp(e.name, "$count") != 0)
+	{
+		if (is_count(&e))
+			continue;
+		if ((strcmp(e.name, "$sum") != 0 && strcmp(e.name, "$avg") != 0) ||
+			e.value.type != DP_TYPE_STRING || DP_STRING_DATA(&e.value)[0] != '$' ||
+			++sums > FEW_SUMS)
 			return false;
+	}
 	/* functions have at most 100 arguments */
 	return dp_document_count(totals->data, totals->len) < 50;
 }
