@@ -58,11 +58,8 @@ BEGIN
       IF kind IN ('text', '2d', '2dsphere', 'geoHaystack') THEN
         RAISE EXCEPTION 'indexes of the kind "%" are not supported', kind
           USING ERRCODE = 'feature_not_supported',
-                HINT = CASE kind WHEN 'text'
-                  THEN 'PostgreSQL searches text with an index such as USING gin '
-                    '(to_tsvector(''english'', doc ->> ''title'')).'
-                  ELSE 'PostGIS indexes places: USING gist on a geometry that an expression makes '
-                    'of the document.' END;
+                HINT = CASE kind WHEN 'text' THEN 'Use PostgreSQL''s text search' ELSE 'Use PostGIS' END
+                  || ': see docs/search.md.';
       ELSIF kind <> 'hashed' THEN
         RAISE EXCEPTION 'unknown kind of index "%"', kind
           USING ERRCODE = 'invalid_parameter_value', HINT = 'Specify 1, -1 or "hashed" for a '

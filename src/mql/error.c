@@ -10,6 +10,39 @@
 #include "bson/number.h"
 #include "mql/error.h"
 
+/* What MongoDB does by an operator or a stage, and this server in another way */
+static const struct
+{
+	const char *name;
+	const char *hint;
+} elsewhere[] = {
+	{ "$text", "Use PostgreSQL's text search: see docs/search.md." },
+	{ "$meta", "Compute ranks and distances in SQL: see docs/search.md." },
+	{ "$near", "Use PostGIS: see docs/search.md." },
+	{ "$nearSphere", "Use PostGIS: see docs/search.md." },
+	{ "$geoWithin", "Use PostGIS: see docs/search.md." },
+	{ "$geoIntersects", "Use PostGIS: see docs/search.md." },
+	{ "$where", "Use $expr, or a condition in SQL." },
+	{ "$search", "Use PostgreSQL's text search: see docs/search.md." },
+	{ "$searchMeta", "Use PostgreSQL's text search: see docs/search.md." },
+	{ "$geoNear", "Use PostGIS: see docs/search.md." },
+	{ "$vectorSearch", "Use the extension pgvector: see docs/search.md." },
+	{ "$rankFusion", "Combine ranks in SQL: see docs/search.md." },
+	{ "$scoreFusion", "Combine ranks in SQL: see docs/search.md." },
+	{ "$changeStream", "Use the change feed pattern, or logical decoding." },
+	{ "$changeStreamSplitLargeEvent", "Use the change feed pattern, or logical decoding." },
+	{ "$listSearchIndexes", "Call collection_list_indexes()." },
+	{ "$listClusterCatalog", "Query the view pg_tables." },
+	{ "$currentOp", "Query the view pg_stat_activity." },
+	{ "$listLocalSessions", "Query the view pg_stat_activity." },
+	{ "$listSessions", "Query the view pg_stat_activity." },
+	{ "$planCacheStats", "Query the view pg_prepared_statements." },
+	{ "$queryStats", "Use the extension pg_stat_statements." },
+	{ "$listSampledQueries", "Use the extension pg_stat_statements." },
+	{ "$querySettings", "Set planner parameters for a session, a role or a database." },
+	{ "$shardedDataDistribution", "Query the view citus_shards of the extension Citus." },
+};
+
 static void location_append(StringInfo out, const DpLocation *location);
 static void location_callback(void *arg);
 static bool exact_truncate(const DpExact *exact, int64 *result);
@@ -77,13 +110,27 @@ dp_location_is_callback(void (*callback)(void *))
 	return callback == location_callback;
 }
 
+const char *
+dp_elsewhere_hint(const char *name)
+{
+	for (int i = 0; i < lengthof(elsewhere); i++)
+		if (strcmp(elsewhere[i].name, name) == 0)
+			return elsewhere[i].hint;
+	return NULL;
+}
+
 void
 dp_unknown_operator(const DpLocation *location, const char *what, const DpNearest *nearest)
 {
+	const char *hint = dp_elsewhere_hint(location->name);
+
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("unknown %s \"%.*s\"", what, (int) location->namelen, location->name),
+					hint != NULL ? errmsg("%s \"%s\" is not supported", what, location->name)
+								 : errmsg("unknown %s \"%s\"", what, location->name),
 					errdetail("At path \"%s\".", dp_location_text(location)),
-					nearest != NULL ? dp_nearest_hint(nearest) : 0));
+					hint != NULL      ? errhint("%s", hint)
+					: nearest != NULL ? dp_nearest_hint(nearest)
+									  : 0));
 }
 
 void

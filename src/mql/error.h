@@ -57,9 +57,13 @@ extern void dp_location_pop(DpLocationContext *context);
 /* True for the error context callback of a location, which adds no context. */
 extern bool dp_location_is_callback(void (*callback)(void *));
 
+/* How to do here what the operator or stage does in MongoDB, or NULL. */
+extern const char *dp_elsewhere_hint(const char *name);
+
 /*
  * The operator at the location does not exist in this language: FEATURE_NOT_SUPPORTED.  what is
- * "filter operator" or the like.  The nearest one is hinted at; NULL: nothing is.
+ * "filter operator" or the like.  The hint is how to do it here, or the nearest operator, if there
+ * is one; nearest may be NULL.
  */
 extern void dp_unknown_operator(const DpLocation *location, const char *what,
 								const DpNearest *nearest) pg_attribute_noreturn();

@@ -11,6 +11,7 @@
 
 #include "bson/names.h"
 #include "bson/sqltime.h"
+#include "mql/error.h"
 #include "mql/expression_node.h"
 
 struct DpExpr
@@ -708,6 +709,7 @@ compile_operator(DpCompiler *c, const DpElement *element)
 	if (op == NULL)
 	{
 		DpNearest nearest = { element->name, element->namelen };
+		const char *hint = dp_elsewhere_hint(element->name);
 
 		for (int i = 0; i < nsorted_operators; i++)
 			dp_nearest_try(&nearest, sorted_operators[i]->name);
@@ -715,7 +717,7 @@ compile_operator(DpCompiler *c, const DpElement *element)
 						errmsg("expression operator \"%.*s\" is not supported",
 							   (int) Min(element->namelen, 200), element->name),
 						errdetail("At \"%s\" in the specification.", where_text(where)),
-						dp_nearest_hint(&nearest)));
+						hint != NULL ? errhint("%s", hint) : dp_nearest_hint(&nearest)));
 	}
 	if (op->compile)
 		node = op->compile(c, op, &element->value);

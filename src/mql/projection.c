@@ -220,7 +220,8 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 			if (strcmp(element.name, "$meta") == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("$meta is not supported"),
-						 errdetail("At \"%s\" in the specification.", path)));
+						 errdetail("At \"%s\" in the specification.", path),
+						 errhint("%s", dp_elsewhere_hint("$meta"))));
 			if (!stage && strcmp(element.name, "$elemMatch") == 0)
 			{
 				DpElement where = { path, strlen(path), *value };

@@ -27,6 +27,7 @@
 #include "bson/compare.h"
 #include "bson/number.h"
 #include "bson/path.h"
+#include "mql/error.h"
 #include "mql/expression_node.h"
 #include "mql/sort_key.h"
 #include "mql/spec.h"
@@ -322,7 +323,8 @@ dp_sort_spec_compile(const DpValue *value)
 
 			if (dp_document_find(element.value.data, element.value.len, "$meta", 5, &meta))
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								errmsg("sorting by $meta is not supported")));
+								errmsg("sorting by $meta is not supported"),
+								errhint("%s", dp_elsewhere_hint("$meta"))));
 		}
 		/* a fraction is cut off */
 		if (dp_type_is_number(element.value.type))

@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(124);
+SELECT plan(148);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -171,7 +171,35 @@ SELECT throws_ok($t$SELECT run('[1]')$t$, '22023', NULL, 'of documents');
 SELECT throws_ok($t$SELECT run('[{}]')$t$, '22023', NULL, 'with a field');
 SELECT throws_ok($t$SELECT run('[{$match: {}, $limit: 1}]')$t$, '22023', 'a stage has one field, its name, but there is "$limit" too', 'and only one');
 SELECT throws_ok($t$SELECT run('[{$mach: {}}]')$t$, '0A000', 'unknown stage "$mach"', 'an unknown stage');
-SELECT throws_ok($t$SELECT run('[{$search: {}}]')$t$, '0A000', 'stage $search is not supported', 'a stage of another product');
+-- What is done in another way here: the message and the hint
+CREATE FUNCTION refusal(spec text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  what text;
+  instead text;
+BEGIN
+  IF spec LIKE '[%' THEN PERFORM run(('{v: ' || spec || '}')::bson -> 'v'); ELSE PERFORM collection_find('orders', spec::bson); END IF;
+  RETURN 'none';
+EXCEPTION WHEN feature_not_supported THEN
+  GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, instead = PG_EXCEPTION_HINT;
+  RETURN what || E'\n' || instead;
+END $$;
+SELECT is(refusal(format('[{$limit: 1}, {%s: {}}]', s)), format(E'stage "%s" is not supported\n%s', s, hint), s) FROM (VALUES
+  ('$search', 'Use PostgreSQL''s text search: see docs/search.md.'), ('$searchMeta', 'Use PostgreSQL''s text search: see docs/search.md.'),
+  ('$vectorSearch', 'Use the extension pgvector: see docs/search.md.'), ('$geoNear', 'Use PostGIS: see docs/search.md.'),
+  ('$rankFusion', 'Combine ranks in SQL: see docs/search.md.'), ('$scoreFusion', 'Combine ranks in SQL: see docs/search.md.'),
+  ('$changeStream', 'Use the change feed pattern, or logical decoding.'),
+  ('$changeStreamSplitLargeEvent', 'Use the change feed pattern, or logical decoding.'),
+  ('$currentOp', 'Query the view pg_stat_activity.'), ('$listSessions', 'Query the view pg_stat_activity.'),
+  ('$listLocalSessions', 'Query the view pg_stat_activity.'), ('$listSampledQueries', 'Use the extension pg_stat_statements.'),
+  ('$queryStats', 'Use the extension pg_stat_statements.'), ('$planCacheStats', 'Query the view pg_prepared_statements.'),
+  ('$listSearchIndexes', 'Call collection_list_indexes().'), ('$listClusterCatalog', 'Query the view pg_tables.'),
+  ('$querySettings', 'Set planner parameters for a session, a role or a database.'),
+  ('$shardedDataDistribution', 'Query the view citus_shards of the extension Citus.')) AS v (s, hint);
+SELECT is(refusal(format('{a: {%s: {}}}', s)), format(E'filter operator "%s" is not supported\nUse PostGIS: see docs/search.md.', s), s)
+  FROM unnest('{$near,$nearSphere,$geoWithin,$geoIntersects}'::text[]) AS s;
+SELECT is(refusal('{$text: {$search: "x"}}'), E'top-level filter operator "$text" is not supported\nUse PostgreSQL''s text search: see docs/search.md.', '$text');
+SELECT is(refusal('[{$project: {score: {$meta: "textScore"}}}]'), E'$meta is not supported\nCompute ranks and distances in SQL: see docs/search.md.', '$meta');
+SELECT is(refusal('[{$sort: {score: {$meta: "textScore"}}}]'), E'sorting by $meta is not supported\nCompute ranks and distances in SQL: see docs/search.md.', '$meta in $sort');
 SELECT throws_ok($t$SELECT run('[{$match: {a: {$foo: 1}}}]')$t$, '0A000', NULL, 'an unknown operator');
 SELECT throws_ok($t$SELECT run('[{$set: {a: {$foo: 1}}}, {$count: "n"}]')$t$, '0A000', NULL, 'also where it is not computed');
 SELECT throws_ok($t$SELECT run('[{$limit: 0}]')$t$, '22023', NULL, '$limit is positive');

@@ -51,25 +51,6 @@ static const DpStage stages[] = {
 	{ "$unwind", dp_stage_unwind },
 };
 
-/* What this server does in another way */
-static const struct
-{
-	const char *name;
-	const char *hint;
-} elsewhere[] = {
-	{ "$changeStream", "Use the change feed pattern or logical decoding." },
-	{ "$geoNear", "Use PostGIS with an index on an expression: docs/aggregation.md shows how." },
-	{ "$search", "Use PostgreSQL's text search: docs/aggregation.md shows how." },
-	{ "$searchMeta", "Use PostgreSQL's text search: docs/aggregation.md shows how." },
-	{ "$vectorSearch", "Use the extension pgvector: docs/aggregation.md shows how." },
-	{ "$listSearchIndexes", "collection_list_indexes() lists indexes." },
-	{ "$currentOp", "Read pg_stat_activity." },
-	{ "$listLocalSessions", "Read pg_stat_activity." },
-	{ "$listSessions", "Read pg_stat_activity." },
-	{ "$planCacheStats", "Read pg_prepared_statements." },
-	{ "$queryStats", "Use the extension pg_stat_statements." },
-};
-
 static DpStageSpec *
 read_stage(DpQuery *q, const DpValue *spec, const DpLocation *location, int index);
 static void add_stage(DpQuery *q, const DpStageSpec *s);
@@ -197,12 +178,6 @@ unknown_stage(const DpElement *stage, const DpLocation *location)
 	DpLocation inner = dp_location_field(location, stage);
 	DpNearest nearest = { stage->name, stage->namelen };
 
-	for (int i = 0; i < lengthof(elsewhere); i++)
-		if (strcmp(elsewhere[i].name, stage->name) == 0)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("stage %s is not supported", stage->name),
-							errdetail("At path \"%s\".", dp_location_text(&inner)),
-							errhint("%s", elsewhere[i].hint)));
 	for (int i = 0; i < lengthof(stages); i++)
 		dp_nearest_try(&nearest, stages[i].name);
 	dp_unknown_operator(&inner, "stage", &nearest);
