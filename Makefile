@@ -146,6 +146,7 @@ demo-stop:
 test:
 	@test/env/packages.sh test
 	@case "$(SUITE)" in ''|*clients*) test/env/packages.sh clients ;; esac
+	@case "$(SUITE)" in ''|*docs*) test/env/packages.sh extensions ;; esac
 	@test/run.sh $(SUITE)
 
 $(SUITES:%=test-%): test-%:

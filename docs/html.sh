@@ -46,8 +46,8 @@ pages() { (cd "$from" && ls docs/$1 | LC_ALL=C sort); }
   section 'Patterns' docs/patterns_together.md $(pages 'patterns/*.md')
   section 'Programs' $(pages 'clients/*.md')
   section 'Languages and indexes' docs/filter.md docs/update.md docs/expression.md docs/accumulate.md \
-    docs/projection.md docs/schema.md docs/aggregation.md docs/indexes.md docs/statistics.md \
-    docs/bucket.md
+    docs/projection.md docs/schema.md docs/aggregation.md docs/search.md docs/indexes.md \
+    docs/statistics.md docs/bucket.md
   section 'Reference' $(pages 'reference/*.md') docs/formats.md
   section 'Operation' docs/installing.md docs/operations.md docs/performance.md docs/privileges.md docs/security.md
   section 'Development' CONTRIBUTING.md docs/developing.md docs/coverage.md docs/releasing.md \

@@ -4,6 +4,7 @@
 #   packages.sh build       compiler, PostgreSQL with its server headers, libbson, PCRE2, ICU
 #   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
 #   packages.sh clients     the drivers that the pages for clients use, as far as they can be had: exit status 0
+#   packages.sh extensions  PostGIS and pgvector, for the examples in docs/search.md, as far as they can be had
 #   packages.sh docs        Sphinx with MyST and the theme Furo
 #   packages.sh valgrind    all that, and valgrind
 #   packages.sh matrix      debootstrap
@@ -19,7 +20,7 @@ set -eu
 
 what=${1:-}
 case $what in
-  build|test|clients|valgrind|matrix|docs|deb) ;;
+  build|test|clients|extensions|valgrind|matrix|docs|deb) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac
 
@@ -64,6 +65,13 @@ missing() {
     [ -e /usr/share/gocode/src/go.mongodb.org/mongo-driver ] || echo golang-mongodb-mongo-driver-dev
     return
   fi
+  if [ "$what" = extensions ]; then
+    version=$(pg_version)
+    share=$("${PG_CONFIG:-pg_config}" --sharedir)/extension
+    [ -e "$share/postgis.control" ] || echo "postgresql-$version-postgis-3"
+    [ -e "$share/vector.control" ] || echo "postgresql-$version-pgvector"
+    return
+  fi
   if [ "$what" = matrix ]; then
     command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || echo debootstrap
     return
@@ -96,7 +104,7 @@ node_packages() {
 }
 
 refuse() {
-  [ "$what" != clients ] || { echo "docpatterns: drivers are not installed, and their tests are skipped:" $lack; node_packages; exit 0; }
+  [ -z "$optional" ] || { echo "docpatterns: tests that need these packages are skipped:" $lack; node_packages; exit 0; }
   {
     echo "docpatterns: $1"
     echo "These packages are missing (Debian's names):"
@@ -105,6 +113,8 @@ refuse() {
   exit 1
 }
 
+optional=
+case $what in clients|extensions) optional=1 ;; esac
 lack=$(missing)
 [ -n "$lack" ] || { node_packages; exit 0; }
 [ -e /etc/debian_version ] && command -v apt-get >/dev/null || refuse "packages are installed on Debian only, and this is another system."
@@ -151,13 +161,13 @@ attempt() {
   "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
 }
 
-# Each driver by itself: one that a release does not have leaves the others.
-if [ "$what" = clients ]; then
+# Each package by itself: one that a release does not have leaves the others.
+if [ -n "$optional" ]; then
   echo "docpatterns: installing" $lack
   apt update >"$log" 2>&1 || true
   for package in $lack; do apt install --no-install-recommends "$package" >"$log" 2>&1 || true; done
   lack=$(missing)
-  [ -z "$lack" ] || echo "docpatterns: tests of these drivers are skipped:" $lack
+  [ -z "$lack" ] || refuse
   node_packages
   exit 0
 fi

@@ -201,9 +201,10 @@ suite_fuzz() {
 
 # Each page of the docs in a database of its own: what stands in its blocks of SQL, and in comments that begin with "<!-- sql" and
 # make what the page takes for granted. No statement may fail unless its last line says "-- ERROR", and the patterns that were
-# declared are true at the end. Line numbers in messages are those of the page.
+# declared are true at the end. Line numbers in messages are those of the page. What stands in blocks of text is what the SQL before
+# them prints. The rest of a section that creates an extension that is not there is skipped.
 suite_docs() {
-  local page name sql lines states
+  local page name sql lines states printed extensions
   lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md
     grep -oE '`(src|test|sql|bench)/[a-z0-9_/]+[.][a-z]+`' README.md CONTRIBUTING.md docs/*.md docs/*/*.md | tr -d '`' |
       while IFS=: read -r page file; do [ -e "$file" ] || echo "$page: $file"; done)
@@ -218,22 +219,33 @@ suite_docs() {
     cd "$OLDPWD/docs/patterns" && for page in *.md; do sed -n 3p "$page" | grep -q "(../pictures/${page%.md}.svg)" || echo "$page does not begin with its picture"; done)
   [ -z "$lines" ]
   result $? "the pictures of the docs are drawn from their texts (make pictures)" "$lines"
+  extensions=$("$cluster" psql -qAt -c "SELECT string_agg(name, ' ') FROM pg_available_extensions")
   for page in README.md docs/*.md docs/*/*.md; do
     name=${page%.md} name=${name//\//_}
     # shellcheck disable=SC2053
     [[ ${page##*/} == ${FILTER:-*}.md ]] || continue
     mkdir -p "$out/docs/$name"
     sql=$out/docs/$name/$(basename "$page")
-    awk '/^```sql$/ || /^<!-- sql$/ {on = 1; print ""; next} /^```$/ || /^-->$/ {on = 0} {print on ? $0 : ""}' "$page" >"$sql"
+    awk -v page="$page" -v extensions=" $extensions " -v sql="$sql" '
+      /^#/ {skip = 0}
+      on && /^CREATE EXTENSION/ {
+        name = substr($NF, 1, length($NF) - 1)
+        skip = !index(extensions, " " name " ")
+        if (skip) print "SKIP     docs " page " from line " NR ": the extension " name " is not installed"
+      }
+      /^```$/ || /^-->$/ {on = 0}
+      {print skip ? "" : on ? $0 : /^```sql$/ ? "\\echo @@@" NR : "" >sql}
+      /^```sql$/ || /^<!-- sql$/ {on = 1}' "$page"
     grep -q . "$sql" || continue
     "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
     grep -q '^CREATE EXTENSION docpatterns;' "$sql" || PGDATABASE=dp_docs "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'
-    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC' bounded "$limit" "$cluster" psql -q -f "$sql" >log 2>&1)
+    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0' bounded "$limit" "$cluster" psql -qAt -f "$sql" >log 2>&1)
     lines=$(grep -E "^psql:.*(ERROR|FATAL|error):|connection to server was lost" "$out/docs/$name/log" | sed "s|^psql:.*/||" |
       while IFS=: read -r file line message; do sed -n "${line}p" "$page" | grep -q -- '-- ERROR' || echo "$file:$line:$message"; done)
     states=$(PGDATABASE=dp_docs "$cluster" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
-    [ -z "$lines$states" ]
-    result $? "docs $page" "$lines" "$states"
+    printed=$(test/env/doctest.pl "$page" "$out/docs/$name/log" 2>&1)
+    [ -z "$lines$states$printed" ]
+    result $? "docs $page" "$lines" "$states" "$printed"
     survive
   done
   "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' >/dev/null 2>&1
