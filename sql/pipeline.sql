@@ -68,6 +68,13 @@ COMMENT ON FUNCTION collection_view_create(text, regclass, bson_value) IS
   'need SELECT on what the pipeline reads. Errors: 42P07 the relation exists, 42601 a pipeline '
   'that writes, those of collection_aggregate';
 
+-- The server, as in MongoDB's statistics.
+CREATE FUNCTION docpatterns._stats_host() RETURNS text
+LANGUAGE sql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+  SELECT concat(coalesce(host(inet_server_addr()), 'localhost'), ':', current_setting('port'))
+$$;
+COMMENT ON FUNCTION docpatterns._stats_host() IS 'internal: the address and the port of the server';
+
 -- What ANALYZE and the statistics of PostgreSQL know, of a partitioned table the sums of its
 -- partitions.
 CREATE FUNCTION docpatterns._coll_stats(rel regclass, options bson) RETURNS SETOF bson
@@ -86,13 +93,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT i.indexrelid, pg_relation_size(i.indexrelid) AS size
       FROM pg_index AS i JOIN stored AS s ON s.oid = i.indrelid
   ), facts AS (
-    SELECT greatest(coalesce((options OPERATOR(@extschema@.->) 'storageStats.scale')::int8, 1), 1)
-             AS scale, sum(docs)::int8 AS docs, sum(docs * width)::int8 AS bytes,
+    SELECT coalesce((options OPERATOR(@extschema@.->) 'storageStats')::int8, 1) AS scale, sum(docs)::int8 AS docs, sum(docs * width)::int8 AS bytes,
            sum(size)::int8 AS size, sum(scans)::int8 AS scans,
            (SELECT coalesce(sum(i.size), 0)::int8 FROM indexes AS i) AS index_size
       FROM stored
   )
-  SELECT @extschema@.bson_build('ns', rel::text, 'localTime', now())
+  SELECT @extschema@.bson_build('ns', (SELECT concat(n.nspname, '.', c.relname)
+      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = rel), 'host', docpatterns._stats_host(), 'localTime', now())
     OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'storageStats'
       THEN @extschema@.bson_build('storageStats', @extschema@.bson_build(
         'size', docpatterns._int(bytes / scale), 'count', docpatterns._int(docs),
@@ -104,26 +111,33 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
           FROM indexes AS i JOIN pg_class AS c ON c.oid = i.indexrelid),
         'totalIndexSize', docpatterns._int(index_size / scale),
         'totalSize', docpatterns._int((size + index_size) / scale),
-        'scaleFactor', docpatterns._int(scale))) ELSE '{}' END
+        'scaleFactor', docpatterns._int(scale), 'indexBuilds', (
+          SELECT coalesce(@extschema@.bson_agg(c.relname::text ORDER BY c.relname), '[]')
+            FROM indexes AS i JOIN pg_index AS x ON x.indexrelid = i.indexrelid
+            JOIN pg_class AS c ON c.oid = i.indexrelid WHERE NOT x.indisvalid))) ELSE '{}' END
     OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'count'
       THEN @extschema@.bson_build('count', docpatterns._int(docs)) ELSE '{}' END
     OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'queryExecStats'
       THEN @extschema@.bson_build('queryExecStats', @extschema@.bson_build('collectionScans',
-        @extschema@.bson_build('total', docpatterns._int(scans)))) ELSE '{}' END
+        @extschema@.bson_build('total', scans, 'nonTailable', scans))) ELSE '{}' END
     FROM facts
 $$;
 COMMENT ON FUNCTION docpatterns._coll_stats(regclass, bson) IS 'internal: $collStats';
 
 CREATE FUNCTION docpatterns._index_stats(rel regclass, options bson) RETURNS SETOF bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_build('name', i.name::text, 'key', i.key, 'accesses',
-      @extschema@.bson_build('ops', coalesce(s.idx_scan, 0), 'since', d.stats_reset))
+  SELECT @extschema@.bson_build('name', i.name::text, 'key', i.key, 'host',
+      docpatterns._stats_host(), 'accesses', @extschema@.bson_build('ops',
+        pg_stat_get_numscans(c.oid), 'since', pg_stat_get_db_stat_reset_time((
+          SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))),
+      'spec', @extschema@.bson_build('v', 2, 'key', i.key, 'name', i.name::text)
+        OPERATOR(@extschema@.||) CASE WHEN i.is_unique AND NOT i.is_primary
+          THEN '{"unique": true}'::@extschema@.bson ELSE '{}' END
+        OPERATOR(@extschema@.||) CASE WHEN i.partial_filter IS NOT NULL
+          THEN @extschema@.bson_build('partialFilterExpression', i.partial_filter) ELSE '{}' END)
     FROM @extschema@.collection_list_indexes(rel) AS i
     JOIN pg_index AS x ON x.indrelid = rel
     JOIN pg_class AS c ON c.oid = x.indexrelid AND c.relname = i.name
-    LEFT JOIN pg_stat_all_indexes AS s ON s.indexrelid = x.indexrelid,
-         pg_stat_database AS d
-   WHERE d.datname = current_database()
 $$;
 COMMENT ON FUNCTION docpatterns._index_stats(regclass, bson) IS 'internal: $indexStats';
 

@@ -363,10 +363,8 @@ compile_field(Compiler *c, const DpElement *element)
 	DpElement e;
 	bool twice;
 
-	if (element->namelen == 0 || element->name[0] == '$' ||
-		memchr(element->name, '.', element->namelen) != NULL)
-		dp_bad_spec(&location,
-					"the name of a field may not be empty, begin with a dollar or hold a dot");
+	if (element->name[0] == '$' || memchr(element->name, '.', element->namelen) != NULL)
+		dp_bad_spec(&location, "the name of a field may not begin with a dollar or hold a dot");
 	if (accumulators_has(acc, element->name, element->namelen))
 		dp_bad_spec(&location, "field \"%s\" is there already", element->name);
 	if (element->value.type != DP_TYPE_DOCUMENT)

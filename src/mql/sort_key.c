@@ -25,6 +25,7 @@
 
 #include "bson/collation.h"
 #include "bson/compare.h"
+#include "bson/names.h"
 #include "bson/number.h"
 #include "bson/path.h"
 #include "mql/error.h"
@@ -298,6 +299,7 @@ DpSortSpec *
 dp_sort_spec_compile(const DpValue *value)
 {
 	DpSortSpec *spec;
+	DpNames names = { 0 };
 	DpIter iter;
 	DpElement element;
 	uint32 n;
@@ -316,6 +318,7 @@ dp_sort_spec_compile(const DpValue *value)
 	{
 		SortField *field = &spec->fields[spec->nfields++];
 		double direction = 0;
+		bool twice;
 
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
@@ -326,11 +329,15 @@ dp_sort_spec_compile(const DpValue *value)
 								errmsg("sorting by $meta is not supported"),
 								errhint("%s", dp_elsewhere_hint("$meta"))));
 		}
-		/* a fraction is cut off */
+		/* a fraction is cut off, that of a decimal rounded */
 		if (dp_type_is_number(element.value.type))
-			direction = trunc(dp_number_to_double(&element.value));
+			direction = dp_number_to_double(&element.value);
+		direction = element.value.type == DP_TYPE_DECIMAL128 ? rint(direction) : trunc(direction);
 		if (direction != 1 && direction != -1)
 			spec_error(element.name, "the direction must be 1 or -1");
+		(void) dp_names_add(&names, element.name, element.namelen, &twice);
+		if (twice)
+			spec_error(element.name, "the field is there twice");
 		field->path = spec_path(&element);
 		field->descending = direction < 0;
 	}

@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(148);
+SELECT plan(176);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -164,6 +164,17 @@ ANALYZE orders;
 SELECT is(run('[{$collStats: {count: {}}}, {$project: {ns: 1, count: 1}}]'), '{"ns": "public.orders", "count": 5}', '$collStats');
 SELECT is(run('[{$collStats: {storageStats: {scale: 1024}}}, {$project: {n: "$storageStats.nindexes", s: "$storageStats.scaleFactor", t: {$eq: ["$storageStats.totalSize", {$add: ["$storageStats.storageSize", "$storageStats.totalIndexSize"]}]}}}]'), '{"n": 1, "s": 1024, "t": true}', 'sizes');
 SELECT is(run('[{$indexStats: {}}, {$project: {name: 1, key: 1}}]'), '{"name": "orders_pkey", "key": {"_id": 1}}', '$indexStats');
+SELECT matches(run('[{$collStats: {}}, {$project: {host: 1}}]'), '^{"host": "[^"]+:[0-9]+"}$', 'the server is named');
+SELECT is(run('[{$collStats: {count: null, storageStats: null, latencyStats: null}}, {$project: {count: 1, storageStats: 1}}]'), '{}', 'options that are null are not given');
+SELECT is(run(('{"a": [{$collStats: {storageStats: {scale: ' || scale || '}}}, {$replaceWith: {s: "$storageStats.scaleFactor"}}]}')::bson -> 'a'), bson_to_json(bson_build('s', expected)), 'a scale of ' || scale)
+  FROM (VALUES ('1.9', 1), ('NumberDecimal("1.5")', 2), ('NumberDecimal("2.5")', 2), ('1e30', 2147483647), ('null', 1)) AS v (scale, expected);
+SELECT is(run('[{$collStats: {queryExecStats: {}}}, {$project: {t: {$type: "$queryExecStats.collectionScans.total"}, n: {$type: "$queryExecStats.collectionScans.nonTailable"}}}]'), '{"t": "long", "n": "long"}', 'scans are counted in int64');
+SELECT collection_create_index('target', '{u: 1}', is_unique => true, partial_filter => '{u: {$gt: 0}}', name => 'target_u');
+SELECT is(run('target', '[{$indexStats: {}}, {$match: {name: "target_u"}}, {$project: {spec: 1}}]'), '{"spec": {"v": 2, "key": {"u": 1}, "name": "target_u", "unique": true, "partialFilterExpression": {"u": {"$gt": 0}}}}', 'how an index was made');
+SELECT throws_ok($t$SELECT run('paid', '[{$collStats: {count: {}}}]')$t$, '42809', '"paid" is a view', 'a view stores nothing');
+SELECT throws_ok('SELECT run(' || quote_literal('[{$collStats: ' || spec || '}]') || ')', state, NULL, '$collStats: ' || spec)
+  FROM (VALUES ('{count: {a: 1}}', '22023'), ('{queryExecStats: {a: 1}}', '22023'), ('{storageStats: {a: 1}}', '22023'), ('{storageStats: {scale: 0}}', '22023'),
+  ('{storageStats: {scale: -0.5}}', '22023'), ('{storageStats: {scale: "1"}}', '22023'), ('{counts: null}', '22023'), ('{latencyStats: {}}', '0A000')) AS v (spec, state);
 
 -- ---------------------------------------------------------------- errors
 SELECT throws_ok($t$SELECT run('{}')$t$, '22023', NULL, 'a pipeline is an array');
@@ -213,6 +224,16 @@ SELECT throws_ok($t$SELECT run('[{$count: "a.b"}]')$t$, '22023', NULL, '$count n
 SELECT throws_ok($t$SELECT run('[{$sort: {}}]')$t$, '22023', NULL, '$sort needs a field');
 SELECT is(run('[{$sample: {size: 1.9}}, {$count: "n"}]'), '{"n": 1}', '$sample cuts fractions off');
 SELECT throws_ok($t$SELECT run('[{$sample: {size: 0.5}}]')$t$, '22023', NULL, 'less than one is too little');
+SELECT is(run('[{$sample: {size: NumberDecimal("1.5")}}, {$count: "n"}]'), '{"n": 2}', 'but rounds those of decimals');
+SELECT is(run('[{$sample: {size: 1e300}}, {$count: "n"}]'), '{"n": 5}', 'and more than there is is all');
+SELECT throws_ok($t$SELECT run('[{$count: "_id"}]')$t$, '22023', NULL, '$count does not name the _id');
+SELECT throws_ok($t$SELECT run('[{$project: {}}]')$t$, '22023', NULL, '$project needs a field');
+SELECT throws_ok($t$SELECT run('[{$group: {_id: {a: 1}}}]')$t$, '22023', 'field "a" of a group''s key must be an expression, not int', 'a key that includes fields');
+SELECT throws_ok($t$SELECT run('[{$group: {_id: {a: "$at", b: true}}}]')$t$, '22023', NULL, 'also further on');
+SELECT is(run('[{$group: {_id: {a: {b: 1}}}}]'), '{"_id": {"a": {"b": 1}}}', 'constants further in are values');
+SELECT is(run('[{$group: {_id: null, "": {$sum: 1}}}]'), '{"_id": null, "": 5}', 'a name may be empty');
+SELECT throws_ok($t$SELECT run('[{$sort: {at: 1, status: 1, at: -1}}]')$t$, '22023', NULL, '$sort takes a field once');
+SELECT is(run('[{$sort: {_id: NumberDecimal("-0.51")}}, {$limit: 1}, {$project: {_id: 1}}]'), '{"_id": 5}', 'a decimal direction is rounded');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "fail", whenNotMatched: "discard"}}]')$t$, '22023', NULL, '$merge must be able to write');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", let: {a: 1}}}]')$t$, '22023', NULL, 'its variables are for stages');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", on: ["a", "a"]}}]')$t$, '22023', NULL, 'a field identifies once');

@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(181);
+SELECT plan(183);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -165,7 +165,8 @@ SELECT throws_ok(format('SELECT collection_aggregate_sql(%L, %L)', 'customers', 
   ('{$graphLookup: {from: "orders", startWith: {$nope: 1}, connectFromField: "a", connectToField: "b", as: "c"}}', '0A000'), ('{$graphLookup: {from: "orders", startWith: 1, connectFromField: "a", connectToField: "b", as: "c", restrictSearchWithMatch: {$nope: 1}}}', '0A000'),
   ('{$unionWith: 1}', '22023'), ('{$unionWith: {}}', '22023'), ('{$unionWith: {coll: "nosuch"}}', '42P01'), ('{$unionWith: {pipeline: [{$match: {}}]}}', '22023'), ('{$unionWith: {coll: "orders", pipeline: [{$out: "x"}]}}', '22023'),
   ('{$facet: {}}', '22023'), ('{$facet: {a: 1}}', '22023'), ('{$facet: {"a.b": []}}', '22023'), ('{$facet: {$a: []}}', '22023'), ('{$facet: {a: [{$facet: {b: []}}]}}', '22023'), ('{$facet: {a: [{$documents: []}]}}', '22023'),
-  ('{$facet: {a: [{$out: "x"}]}}', '22023'), ('{$facet: {a: [{$collStats: {}}]}}', '22023'), ('{$documents: [{}]}', '22023')) AS v (stage, state);
+  ('{$facet: {a: [{$out: "x"}]}}', '22023'), ('{$facet: {a: [{$collStats: {}}]}}', '22023'), ('{$facet: {a: [{$lookup: {from: "orders", pipeline: [{$facet: {b: []}}], as: "x"}}]}}', '22023'),
+  ('{$facet: {a: [{$unionWith: {coll: "orders", pipeline: [{$indexStats: {}}]}}]}}', '22023'), ('{$documents: [{}]}', '22023')) AS v (stage, state);
 SELECT throws_ok($$SELECT collection_aggregate('orders', '[{$documents: [{}]}]')$$, '22023', '$documents must be in a pipeline without a relation');
 SELECT throws_ok($$SELECT collection_aggregate(NULL, '[{$documents: [5]}]')$$, '22023');
 SELECT throws_ok($$SELECT collection_aggregate(NULL, '[{$documents: {$add: [1, 1]}}]')$$, '22023');

@@ -11,10 +11,10 @@
 #include "utils/varlena.h"
 
 #include "mql/collection_calls.h"
-#include "mql/expression.h"
+#include "mql/expression_node.h"
 #include "mql/pipeline/pipeline.h"
 
-/* Pipelines inside pipelines, and stages of all of them: MongoDB has the same limits. */
+/* Pipelines inside pipelines, and stages of each: MongoDB has the same limits. */
 #define MAX_DEPTH 20
 #define MAX_STAGES 1000
 
@@ -103,13 +103,13 @@ dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 	check_stack_depth();
 	if (pipeline->type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(location, "an array of stages", pipeline);
-	if (++q->pipeline->depth > MAX_DEPTH)
+	if (q->pipeline->depth++ > MAX_DEPTH)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("pipelines must not be nested more than %d deep", MAX_DEPTH)));
 	dp_iter_init_value(&iter, pipeline);
 	while (dp_iter_next_value(&iter, &spec))
 	{
-		if (++q->pipeline->stages > MAX_STAGES)
+		if (list_length(specs) >= MAX_STAGES)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 							errmsg("pipeline must not have more than %d stages", MAX_STAGES)));
 		specs = lappend(specs, read_stage(q, &spec, location, list_length(specs)));
@@ -194,6 +194,25 @@ dp_stage_number(const DpValue *spec, int64 min, const DpLocation *location)
 		dp_bad_spec_type(location, "a whole number", spec);
 	if (!dp_value_to_whole(spec, &n) || n < min)
 		dp_bad_spec(location, "expected a whole number of at least " INT64_FORMAT, min);
+	return n;
+}
+
+int64
+dp_stage_clamp(const DpValue *spec, const DpLocation *location)
+{
+	DpValue whole = *spec;
+	int64 n;
+
+	if (!dp_type_is_number(spec->type))
+		dp_bad_spec_type(location, "a number", spec);
+	if (spec->type == DP_TYPE_DECIMAL128)
+		(void) dp_result_rounded(&whole, spec, DP_ROUND_HALF_EVEN, 0);
+	if (!dp_value_truncate(&whole, &n))
+	{
+		double d = dp_number_to_double(&whole);
+
+		n = d > 0 ? PG_INT64_MAX : d < 0 ? PG_INT64_MIN : 0;
+	}
 	return n;
 }
 

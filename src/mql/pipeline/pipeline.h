@@ -24,7 +24,7 @@ typedef struct DpPipeline
 	const char *own; /* "schema" of the extension, quoted */
 	int aliases;     /* given so far */
 	int depth;       /* of pipelines inside stages */
-	int stages;      /* of all of them */
+	bool in_facet;   /* the stages belong to a $facet */
 	List *reads;     /* relations (OIDs) that stages name */
 
 	List *writes;  /* of DpWrite; NIL: the result is returned */
@@ -52,7 +52,6 @@ typedef struct DpQuery
 {
 	DpPipeline *pipeline;
 	Oid relid;       /* the relation that is read, or invalid */
-	bool in_facet;   /* the pipeline belongs to a $facet */
 	List *fields;    /* names (char *) of those that are read of it; NIL: all */
 	const char *let; /* SQL: the document of variables; NULL if there are none */
 	StringInfoData with;
@@ -220,6 +219,12 @@ extern int dp_stage_flags(DpQuery *q);
 
 /* A whole number of a specification, at least min. */
 extern int64 dp_stage_number(const DpValue *spec, int64 min, const DpLocation *location);
+
+/*
+ * A number of a specification, made whole as MongoDB does: decimals are rounded, half to even,
+ * doubles are cut off, and what is too large becomes the largest.
+ */
+extern int64 dp_stage_clamp(const DpValue *spec, const DpLocation *location);
 
 /* A document of a specification. */
 extern void dp_stage_document(const DpValue *spec, const DpLocation *location);

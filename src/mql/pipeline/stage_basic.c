@@ -107,9 +107,8 @@ dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_query_before_order(q);
 		q->order = "pg_catalog.random()";
 		q->limited = found = true;
-		if (!dp_type_is_number(e.value.type))
-			dp_bad_spec_type(&inner, "a number", &e.value);
-		if (!dp_value_truncate(&e.value, &q->limit) || q->limit < 1)
+		q->limit = dp_stage_clamp(&e.value, &inner);
+		if (q->limit < 1)
 			dp_bad_spec(&inner, "size of $sample must be a number of at least 1");
 	}
 	if (!found)
@@ -150,8 +149,14 @@ void
 dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	DpValue *copy = palloc(sizeof(DpValue));
+	DpIter iter;
+	DpElement e;
 
 	dp_update_stage_check(spec, dp_stage_flags(q), location->up);
+	dp_iter_init_value(&iter, spec);
+	if (dp_iter_next(&iter, &e) && strcmp(e.name, "$project") == 0 &&
+		e.value.len == DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(location, "$project must have a field");
 	/* otherwise PostgreSQL computes it for rows that are left out */
 	if (q->skip > 0 || (q->limited && q->order != NULL))
 		dp_query_nest(q);

@@ -13,6 +13,7 @@
 /* So many sums are faster by themselves than in one call */
 #define FEW_SUMS 4
 
+static void check_id(const DpValue *id, const DpLocation *location);
 static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
 static bool totals_vary(const DpValue *totals);
 static bool next_total(DpIter *fields, DpElement *accumulator);
@@ -44,6 +45,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 				dp_bad_spec(location, "$group has the field \"_id\" twice");
 			id = e.value;
 			id_location = dp_location_field(location, &e);
+			check_id(&id, &id_location);
 			continue;
 		}
 		dp_builder_append_value(&fields, e.name, e.namelen, &e.value);
@@ -72,6 +74,22 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";
 	}
 	dp_query_group(q, key, &totals, order);
+}
+
+/* A document that includes fields, as those of $project, is a mistake. */
+static void
+check_id(const DpValue *id, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (id->type != DP_TYPE_DOCUMENT)
+		return;
+	dp_iter_init_value(&iter, id);
+	while (dp_iter_next(&iter, &e) && e.name[0] != '$')
+		if (dp_type_is_number(e.value.type) || e.value.type == DP_TYPE_BOOL)
+			dp_bad_spec(location, "field \"%s\" of a group's key must be an expression, not %s",
+						e.name, dp_type_name(e.value.type));
 }
 
 void
@@ -235,6 +253,8 @@ dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	if (name[0] == '\0' || name[0] == '$' || strchr(name, '.') != NULL)
 		dp_bad_spec(location, "$count must have the name of a field, without dots or dollar signs");
+	if (strcmp(name, "_id") == 0)
+		dp_bad_spec(location, "$count must have the name of another field than \"_id\"");
 	dp_query_before_group(q);
 	q->order = NULL;
 	q->group = "";

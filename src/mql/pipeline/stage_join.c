@@ -855,12 +855,13 @@ dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpElement e;
 	Build b;
 
-	if (q->in_facet)
+	if (q->pipeline->in_facet)
 		dp_bad_spec(location, "$facet cannot be inside of $facet");
 	dp_stage_document(spec, location);
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		dp_bad_spec(location, "$facet must have a field with a pipeline");
 	text = dp_query_text(q);
+	q->pipeline->in_facet = true;
 	build_start(&b, q->pipeline->own);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &e))
@@ -871,7 +872,6 @@ dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		if (e.namelen == 0 || e.name[0] == '$' || strchr(e.name, '.') != NULL)
 			dp_bad_spec(&inner,
 						"the name of a field must not be empty or have dots or dollar signs");
-		sub->in_facet = true;
 		sub->ordered = ordered;
 		dp_query_stages(sub, &e.value, &inner);
 		build_add(&b, e.name, array_of(sub));
@@ -881,6 +881,7 @@ dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							  build_end(&b), alias),
 					 alias);
 	q->ordered = false;
+	q->pipeline->in_facet = false;
 }
 
 /* ---------------------------------------------------------------- documents of fields */
