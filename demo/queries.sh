@@ -26,14 +26,19 @@ say "An update counts and remembers, and one by _id goes straight to its row:"
 query "SELECT matched, modified FROM collection_update('packages',
   '{_id: \"$typical\"}',
   '{\$inc: {views: 1}, \$push: {seen: {\$each: [\"tour\"], \$slice: -3}}}')"
-say "A pipeline is one SQL query, which PostgreSQL plans. What do most packages need?"
-query "SELECT collection_aggregate('packages', '[{\$match: {essential: {\$ne: true}}},
-         {\$unwind: \"\$depends\"}, {\$sortByCount: \"\$depends.name\"}, {\$limit: 3}]')"
-say "The query can be read, kept as a view, and joined:"
-show -t "SELECT collection_aggregate_sql('packages', '[{\$match: {essential: {\$ne: true}}},
-         {\$unwind: \"\$depends\"}, {\$sortByCount: \"\$depends.name\"}, {\$limit: 3}]')"
-say "How large is what $typical needs first?"
+say "Pipelines run, too. What do most packages need?"
+query "SELECT collection_aggregate('packages', '[
+  {\$unwind: \"\$depends\"}, {\$sortByCount: \"\$depends.name\"}, {\$limit: 3}]')"
+say "How many kilobytes does $typical bring along?"
 query "SELECT collection_aggregate('packages', '[{\$match: {_id: \"$typical\"}},
-         {\$lookup: {from: \"packages\", localField: \"depends.name\", foreignField: \"_id\",
-                   as: \"needs\"}},
-         {\$project: {packages: {\$size: \"\$needs\"}, kilobytes: {\$sum: \"\$needs.installed_size\"}}}]')"
+  {\$lookup: {from: \"packages\", localField: \"depends.name\",
+             foreignField: \"_id\", as: \"needs\"}},
+  {\$project: {own: \"\$installed_size\", needs: \"\$needs._id\",
+              more: {\$sum: \"\$needs.installed_size\"}}}]')"
+say "Which maintainers look after most packages?"
+busiest="'[
+  {\$group: {_id: \"\$maintainer.name\", packages: {\$sum: 1}}},
+  {\$sort: {packages: -1}}, {\$limit: 3}]'"
+query "SELECT collection_aggregate('packages', $busiest)"
+say "A pipeline is one SQL query, which PostgreSQL plans. This is the last one:"
+show -t "SELECT collection_aggregate_sql('packages', $busiest)"
