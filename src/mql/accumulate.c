@@ -10,6 +10,7 @@
 
 #include "mql/accumulate_node.h"
 #include "mql/expression_node.h"
+#include "mql/percentile.h"
 
 /* ---------------------------------------------------------------- groups */
 
@@ -494,16 +495,6 @@ dp_accumulation_changes(const DpAccumulation *g)
 
 /* ---------------------------------------------------------------- the whole */
 
-/* Compares doubles for qsort(). */
-static int
-double_order(const void *a, const void *b)
-{
-	double x = *(const double *) a;
-	double y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * The median of all numbers, which are available.  Returns false if more were removed than added.
  */
@@ -518,10 +509,8 @@ median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 	whole->n = in->n - out->n;
 	if (whole->n < 0)
 		return false;
-	if (in->n > 1)
-		qsort(in->d, in->n, sizeof(double), double_order);
-	if (out->n > 1)
-		qsort(out->d, out->n, sizeof(double), double_order);
+	dp_percentile_sort(in->d, in->n);
+	dp_percentile_sort(out->d, out->n);
 	for (int64 i = 0; i < in->n; i++)
 	{
 		if (k < out->n && out->d[k] == in->d[i])
@@ -799,21 +788,6 @@ show_list(const DpSlot *slot, const DpList *list, bool reversed)
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
-/* The i-th percentile of sorted numbers. */
-static double
-percentile(const DpField *field, int i, const DpNumbers *numbers)
-{
-	double p = field->percentiles[i];
-	double place = p * (double) (numbers->n - 1);
-	int64 at = (int64) floor(place);
-
-	if (!field->continuous)
-		return numbers->d[Max((int64) ceil(p * (double) numbers->n) - 1, 0)];
-	if ((double) at == place || numbers->d[at] == numbers->d[at + 1])
-		return numbers->d[at];
-	return numbers->d[at] + (numbers->d[at + 1] - numbers->d[at]) * (place - (double) at);
-}
-
 /* The array of a field's percentiles of sorted numbers. */
 static struct varlena *
 show_percentiles(const DpField *field, const DpNumbers *numbers)
@@ -821,15 +795,8 @@ show_percentiles(const DpField *field, const DpNumbers *numbers)
 	DpBuilder b;
 
 	dp_builder_init_value(&b, 0);
-	dp_builder_begin_array(&b);
-	for (int i = 0; i < field->npercentiles; i++)
-	{
-		if (numbers->n == 0)
-			dp_builder_append_null(&b, NULL, 0);
-		else
-			dp_builder_append_double(&b, NULL, 0, percentile(field, i, numbers));
-	}
-	dp_builder_end(&b);
+	dp_percentiles_append(&b, numbers->d, numbers->n, field->percentiles, field->npercentiles,
+						  field->continuous);
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
@@ -838,8 +805,9 @@ show_percentiles(const DpField *field, const DpNumbers *numbers)
  * array that is returned, in the current context.
  */
 static struct varlena *
-show_field(const DpField *field, const DpSlot *slot, DpSlotState *s, DpValue *v, uint8 *room)
+show_field(const DpAccumulators *acc, const DpField *field, DpSlotState *s, DpValue *v, uint8 *room)
 {
+	const DpSlot *slot = &acc->slots[field->slot];
 	int less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
 	struct varlena *built = NULL;
 
@@ -857,7 +825,8 @@ show_field(const DpField *field, const DpSlot *slot, DpSlotState *s, DpValue *v,
 			break;
 		case DP_SHOW_DEVIATION_POP:
 		case DP_SHOW_DEVIATION_SAMP:
-			if (s->n > less)
+			/* in a window that moves, infinity and NaN make it null until they leave */
+			if (s->n > less && !(acc->window && s->deviation.special > 0))
 				show_double(v, room,
 							s->deviation.special > 0
 								? NAN
@@ -883,7 +852,9 @@ show_field(const DpField *field, const DpSlot *slot, DpSlotState *s, DpValue *v,
 			if (field->npercentiles == 0 && s->n > 0)
 				show_double(v, room, s->median.value);
 			else if (field->npercentiles > 0 && s->median.in.n > 0)
-				show_double(v, room, percentile(field, 0, &s->median.in));
+				show_double(v, room,
+							dp_percentile(s->median.in.d, s->median.in.n, field->percentiles[0],
+										  field->continuous));
 			break;
 		case DP_SHOW_PERCENTILES:
 			built = show_percentiles(field, &s->median.in);
@@ -909,9 +880,8 @@ dp_accumulation_show(DpAccumulation *g)
 		const DpField *field = &acc->fields[i];
 
 		Assert(!dp_state_of(g->acc, g->whole, field->slot)->search);
-		g->built[i] =
-			show_field(field, &acc->slots[field->slot], dp_state_of(g->acc, g->whole, field->slot),
-					   &g->results[i], g->rooms[i]);
+		g->built[i] = show_field(acc, field, dp_state_of(g->acc, g->whole, field->slot),
+								 &g->results[i], g->rooms[i]);
 	}
 	MemoryContextSwitchTo(old);
 	g->is_shown = true;
@@ -930,8 +900,8 @@ dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b)
 		{
 			DpNumbers *numbers = &s->median.in;
 
-			if (!acc->window && numbers->n > 1)
-				qsort(numbers->d, numbers->n, sizeof(double), double_order);
+			if (!acc->window)
+				dp_percentile_sort(numbers->d, numbers->n);
 		}
 	}
 	for (int i = 0; i < acc->nfields; i++)
@@ -939,8 +909,8 @@ dp_accumulation_show_arrived(DpAccumulation *g, DpBuilder *b)
 		const DpField *field = &acc->fields[i];
 		uint8 room[DP_SUM_RESULT_SIZE];
 		DpValue v;
-		struct varlena *built = show_field(field, &acc->slots[field->slot],
-										   dp_state_of(g->acc, g->delta, field->slot), &v, room);
+		struct varlena *built =
+			show_field(acc, field, dp_state_of(g->acc, g->delta, field->slot), &v, room);
 
 		dp_builder_append_value(b, field->name, field->namelen, &v);
 		if (built != NULL)

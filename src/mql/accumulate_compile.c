@@ -14,6 +14,7 @@
 #include "mql/accumulate_node.h"
 #include "mql/error.h"
 #include "mql/expression_node.h"
+#include "mql/percentile.h"
 
 /* How an accumulator's argument is written */
 typedef enum Form
@@ -213,40 +214,23 @@ static void
 compile_percentiles(Compiler *c, const DpLocation *location, const DpValue *spec, DpField *field)
 {
 	DpValue array = spec->type == DP_TYPE_ARRAY ? *spec : key_value(c, location, spec);
-	DpIter iter;
-	DpValue v;
 
 	field->npercentiles = 1;
 	if (c->options->only_check && spec->type != DP_TYPE_ARRAY)
 		return;
-	if (array.type != DP_TYPE_ARRAY || array.len == DP_DOCUMENT_MIN_SIZE)
+	field->npercentiles = dp_percentile_points(&array, &field->percentiles);
+	if (field->npercentiles == 0)
 		dp_bad_spec(location, "\"p\" must be an array of numbers from 0 to 1");
-	field->npercentiles = 0;
-	field->percentiles = palloc(sizeof(double) * dp_array_count(array.data, array.len));
-	dp_iter_init_value(&iter, &array);
-	while (dp_iter_next_value(&iter, &v))
-	{
-		double p = dp_type_is_number(v.type) ? dp_number_to_double(&v) : -1;
-
-		if (!(p >= 0 && p <= 1))
-			dp_bad_spec(location, "\"p\" must be an array of numbers from 0 to 1");
-		field->percentiles[field->npercentiles++] = p;
-	}
 }
 
 /* The method of a $median or $percentile. */
 static void
 compile_method(Compiler *c, const DpLocation *location, const DpValue *spec, DpField *field)
 {
-	const char *method = spec->type == DP_TYPE_STRING ? DP_STRING_DATA(spec) : "";
-
-	field->continuous = strcmp(method, "continuous") == 0;
-	if (strcmp(method, "approximate") == 0 ||
-		(c->options->arrival && (field->continuous || strcmp(method, "discrete") == 0)))
-		return;
-	dp_bad_spec(location, c->options->arrival
-							  ? "\"method\" must be \"approximate\", \"discrete\" or \"continuous\""
-							  : "\"method\" must be \"approximate\"");
+	if (!dp_percentile_method(spec, &field->continuous))
+		dp_bad_spec(location, DP_PERCENTILE_METHODS);
+	if (field->continuous && !c->options->arrival)
+		dp_bad_spec(location, "\"method\" must be \"approximate\" or \"discrete\"");
 }
 
 /* Whether a document has a field of this name. */

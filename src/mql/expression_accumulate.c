@@ -1,6 +1,7 @@
 /*
  * expression_accumulate.c
- *		Accumulators as expressions: $sum, $avg, $min, $max, $stdDevPop, $stdDevSamp.
+ *		Accumulators as expressions: $sum, $avg, $min, $max, $stdDevPop, $stdDevSamp, $median,
+ *		$percentile.
  *
  * A single array argument is replaced by its elements; of several arguments an array counts as one
  * value.
@@ -12,6 +13,7 @@
 #include "bson/compare.h"
 #include "bson/number.h"
 #include "mql/expression_node.h"
+#include "mql/percentile.h"
 
 enum
 {
@@ -20,7 +22,9 @@ enum
 	OP_MIN,
 	OP_MAX,
 	OP_POP,
-	OP_SAMP
+	OP_SAMP,
+	OP_MEDIAN,
+	OP_PERCENTILE
 };
 
 /* Walks through the values of an accumulator. */
@@ -191,10 +195,73 @@ stddev_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_double(result, sqrt(squares / (double) (n - least + 1)));
 }
 
+/* The method has to be a constant; slot is whether it is continuous. */
+static void
+percentile_prepare(DpCompiler *c, DpNode *node)
+{
+	DpValue method;
+	bool continuous;
+
+	if (!dp_node_is_literal(node->args[1], &method) || !dp_percentile_method(&method, &continuous))
+		dp_compile_error(c, DP_PERCENTILE_METHODS);
+	node->slot = continuous;
+}
+
+/*
+ * $median and $percentile: of a number, or of those in an array; NaN does not count.
+ */
+static bool
+percentile_eval(const DpNode *node, DpExprState *state, DpValue *result)
+{
+	bool continuous = node->slot != 0;
+	double *points = NULL;
+	int npoints = 0;
+	DpValue input;
+	DpValue p;
+	DpValue *values = &input;
+	int nvalues = 1;
+	double *numbers;
+	int n = 0;
+	DpBuilder b;
+
+	if (node->op->which == OP_PERCENTILE)
+	{
+		(void) dp_arg(node, 2, state, &p);
+		npoints = dp_percentile_points(&p, &points);
+		if (npoints == 0)
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs an array of numbers from 0 to 1 as p");
+	}
+	if (dp_arg(node, 0, state, &input) && input.type == DP_TYPE_ARRAY)
+		nvalues = dp_array_values(&input, &values);
+	numbers = palloc(sizeof(double) * nvalues);
+	for (int i = 0; i < nvalues; i++)
+		if (dp_type_is_number(values[i].type) &&
+			!isnan(numbers[n] = dp_number_to_double(&values[i])))
+			n++;
+	dp_percentile_sort(numbers, n);
+	if (node->op->which == OP_MEDIAN)
+		return n == 0 ? dp_result_null(result)
+					  : dp_result_double(result, dp_percentile(numbers, n, 0.5, continuous));
+	dp_result_builder(&b, 0);
+	dp_percentiles_append(&b, numbers, n, points, npoints, continuous);
+	return dp_result_built(result, &b, DP_TYPE_ARRAY);
+}
+
 const DpOperator dp_operators_accumulate[] = {
 	{ .name = "$avg", .eval = sum_eval, .min = 0, .max = -1, .which = OP_AVG },
 	{ .name = "$max", .eval = min_eval, .min = 0, .max = -1, .which = OP_MAX },
+	{ .name = "$median",
+	  .eval = percentile_eval,
+	  .names = "input method",
+	  .prepare = percentile_prepare,
+	  .which = OP_MEDIAN },
 	{ .name = "$min", .eval = min_eval, .min = 0, .max = -1, .which = OP_MIN },
+	{ .name = "$percentile",
+	  .eval = percentile_eval,
+	  .names = "input method p",
+	  .prepare = percentile_prepare,
+	  .which = OP_PERCENTILE },
 	{ .name = "$stdDevPop", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_POP },
 	{ .name = "$stdDevSamp", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_SAMP },
 	{ .name = "$sum", .eval = sum_eval, .min = 0, .max = -1, .which = OP_SUM },

@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(992);
+SELECT plan(1008);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -1009,7 +1009,25 @@ SELECT is(pg_temp.eval(d, e), r, e) FROM (VALUES
   ('{}', '{$stdDevSamp: [1, 2, 3, 4, "x"]}', '1.2909944487358056'),
   ('{}', '{$stdDevSamp: [1]}', 'null'),
   ('{}', '{$stdDevPop: "$x"}', 'null'),
-  ('{a: [5]}', '{$stdDevPop: "$a"}', '0.0')) AS t (d, e, r);
+  ('{a: [5]}', '{$stdDevPop: "$a"}', '0.0'),
+  ('{a: [4, 1, "x", NaN, 3, 2]}', '{$median: {input: "$a", method: "approximate"}}', '2.0'),
+  ('{a: [4, 1, 3, 2]}', '{$median: {input: "$a", method: "continuous"}}', '2.5'),
+  ('{a: NumberDecimal("7")}', '{$median: {input: "$a", method: "discrete"}}', '7.0'),
+  ('{a: "x"}', '[{$median: {input: "$a", method: "discrete"}}, {$median: {input: "$b", method: "discrete"}}, {$median: {input: [], method: "discrete"}}]', '[null, null, null]'),
+  ('{a: [5, 1, 4, 2, 3]}', '{$percentile: {input: "$a", p: [0, 0.5, 0.9, 1], method: "approximate"}}', '[1.0, 3.0, 5.0, 5.0]'),
+  ('{a: [5, 1, 4, 2, 3]}', '{$percentile: {method: "continuous", p: [0.25, 0.9], input: "$a"}}', '[2.0, 4.6]'),
+  ('{a: 1, b: 3}', '{$percentile: {input: ["$a", "$b", "$c"], p: [0.5, 1], method: "discrete"}}', '[1.0, 3.0]'),
+  ('{}', '{$percentile: {input: "$a", p: [0.5, 1], method: "discrete"}}', '[null, null]')) AS t (d, e, r);
+
+SELECT throws_ok(format('SELECT pg_temp.eval(%L, %L)', '{a: [1]}', e), '22023', m, e) FROM (VALUES
+  ('{$median: "$a"}', '$median needs a document with its arguments, not string'),
+  ('{$median: {input: "$a"}}', '$median needs the argument "method"'),
+  ('{$median: {input: "$a", method: "other"}}', '"method" must be "approximate", "discrete" or "continuous"'),
+  ('{$median: {input: "$a", method: "discrete", p: [1]}}', '$median has no argument "p"'),
+  ('{$percentile: {input: "$a", method: "discrete"}}', '$percentile needs the argument "p"'),
+  ('{$percentile: {input: "$a", p: [], method: "discrete"}}', '$percentile needs an array of numbers from 0 to 1 as p'),
+  ('{$percentile: {input: "$a", p: [1.1], method: "discrete"}}', '$percentile needs an array of numbers from 0 to 1 as p'),
+  ('{$percentile: {input: "$a", p: 0.5, method: "discrete"}}', '$percentile needs an array of numbers from 0 to 1 as p')) AS t (e, m);
 
 -- ---------------------------------------------------------------- where an error is
 

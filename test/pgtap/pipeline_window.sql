@@ -1,6 +1,6 @@
 -- Stages of pipelines that make buckets and windows. Results are those that MongoDB gives.
 BEGIN;
-SELECT plan(106);
+SELECT plan(109);
 SET LOCAL client_min_messages = warning;
 
 SELECT collection_create('w');
@@ -153,6 +153,11 @@ SELECT throws_ok(format($$SELECT pg_temp.run('[{$densify: {%s}}]')$$, spec), '22
   ('field: "at", range: {step: 1, bounds: "full"}', 'field of $densify must be a number, not date'),
   ('field: "x", range: {step: 1, unit: "day", bounds: "full"}', 'field of $densify must be a date, not int'),
   ('field: "x", partitionByFields: ["x.y"], range: {step: 1, bounds: "full"}', 'field "x" must not be among partitionByFields')) AS v (spec, message);
+-- Infinity and NaN in a frame that moves make a deviation null, in others NaN.
+SELECT is(pg_temp.field('[{$set: {x: {$cond: [{$eq: ["$x", 2]}, ' || odd || ', "$x"]}}}, {$setWindowFields: {sortBy: {_id: 1}, output: {s: {$stdDevPop: "$x", window: {documents: ' || frame || '}}}}}, {$set: {s: {$toString: "$s"}}}]', 's'),
+  want, odd || ' in ' || frame) FROM (VALUES
+  ('Infinity', '[-1, 0]', '"0" null null "0.5" "0.5" "0.5" "0.5"'), ('NaN', '[-1, 0]', '"0" null null "0.5" "0.5" "0.5" "0.5"'),
+  ('-Infinity', '["unbounded", "current"]', '"0" "NaN" "NaN" "NaN" "NaN" "NaN" "NaN"')) AS v (odd, frame, want);
 -- Rights are those of the caller.
 CREATE ROLE pipeline_window_user;
 SET LOCAL ROLE pipeline_window_user;
