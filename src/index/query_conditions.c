@@ -526,8 +526,7 @@ serve_negated(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Sc
 		return &all_documents;
 	if (node->op == FILTER_EXISTS && knows_missing(s, node->path->path, outer))
 		return make_lookup(DP_COND_MISSING, node, outer, scope);
-	if (node->op == FILTER_EQ && node->value.type == DP_TYPE_NULL &&
-		node->path->path->nsteps == 1 && !node->path->is_id)
+	if (node->op == FILTER_EQ && node->value.type == DP_TYPE_NULL && node->path->path->nsteps == 1)
 	{
 		DpCondition *condition = make_lookup(DP_COND_EXISTS, node, outer, scope);
 

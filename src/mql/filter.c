@@ -26,6 +26,7 @@ typedef struct FilterWatch
 	const char *array_path; /* NULL: any array */
 	uint32 pathlen;
 	int32 index;
+	int rank; /* of the condition that has set it */
 } FilterWatch;
 
 /* Where a path ended */
@@ -131,11 +132,15 @@ path_follow(const DpPath *path, DpValue *at, int *step)
 
 /*
  * Records the element of the array at the first steps of the condition's path through which it was
- * satisfied.  The outermost array comes last and counts.
+ * satisfied.  The outermost array comes last and counts.  Of several conditions MongoDB tests
+ * $elemMatch first, then equality, then less and greater, and the last one counts.
  */
 static void
-watch_note(FilterWatch *watch, const DpFilterPath *path, int steps, int32 index)
+watch_note(FilterWatch *watch, const DpFilterNode *node, int steps, int32 index)
 {
+	const DpFilterPath *path = node->path;
+	int rank = node->op < FILTER_SIZE ? node->op : 0;
+
 	if (watch->array_path != NULL)
 	{
 		uint32 len = 0;
@@ -145,7 +150,10 @@ watch_note(FilterWatch *watch, const DpFilterPath *path, int steps, int32 index)
 		if (len != watch->pathlen || memcmp(path->name, watch->array_path, len) != 0)
 			return;
 	}
+	if (watch->index >= 0 && rank < watch->rank)
+		return;
 	watch->index = index;
+	watch->rank = rank;
 }
 
 /* Whether the positions of its children count for $: those of $or only if all have one path. */
@@ -364,7 +372,7 @@ elements_match(const DpFilterNode *node, const DpValue *array, FilterWatch *watc
 
 met:
 	if (watch != NULL)
-		watch_note(watch, node->path, node->path->path->nsteps, index);
+		watch_note(watch, node, node->path->path->nsteps, index);
 	return true;
 }
 
@@ -419,7 +427,7 @@ array_match(const DpFilterNode *node, const DpValue *array, int step, FilterWatc
 
 	met:
 		if (watch != NULL)
-			watch_note(watch, node->path, step, index);
+			watch_note(watch, node, step, index);
 		return true;
 	}
 	return false;

@@ -56,6 +56,9 @@ extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpLocat
 /* For dp_spec_cached(): arg is the address of the flags, or NULL for a document and IMMUTABLE. */
 extern void *dp_filter_compile_spec(const DpValue *spec, void *arg);
 
+/* Whether it has $expr. */
+extern bool dp_filter_has_expr(const DpFilter *filter);
+
 /* Whether a document, in memory as a whole, matches; others than documents do not. */
 extern bool dp_filter_match(DpFilter *filter, const DpValue *doc);
 

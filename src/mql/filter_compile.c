@@ -83,6 +83,7 @@ dp_filter_compile(const DpValue *spec, int flags, const DpLocation *location)
 				dp_bad_spec(location, "an array filter needs the name of a value");
 			break;
 	}
+	filter->has_expr = c.has_expr;
 	filter->identifier = c.identifier;
 	filter->idlen = c.idlen;
 	return filter;
@@ -94,6 +95,12 @@ dp_filter_compile_spec(const DpValue *spec, void *arg)
 	return dp_filter_compile(spec,
 							 arg != NULL ? *(int *) arg : DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
 							 NULL);
+}
+
+bool
+dp_filter_has_expr(const DpFilter *filter)
+{
+	return filter->has_expr;
 }
 
 static void
@@ -310,8 +317,6 @@ make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
 	path->first = n == 1 ? path->path : dp_path_of_name(names[0], lens[0]);
 	path->name = names[0];
 	path->namelen = names[n - 1] + lens[n - 1] - names[0];
-	path->is_id =
-		c->mode == DP_FILTER_DOCUMENT && !c->inside && n == 1 && strcmp(field->name, "_id") == 0;
 	pfree(names);
 	pfree(lens);
 	return path;
@@ -381,8 +386,8 @@ parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const D
 	DpFilterNodes one = { 0 };
 	DpFilterNode *node;
 
-	if (c->mode == DP_FILTER_NAMED)
-		dp_bad_spec(location, "\"%s\" cannot be used in an array filter", field->name);
+	if ((c->flags & DP_FILTER_MODE) >= DP_FILTER_ELEMENT)
+		dp_bad_spec(location, "\"%s\" can only be used in the filter of a query", field->name);
 	if (field->value.type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(location, "a document", &field->value);
 	node = dp_filter_add_node(&one, op, NULL);
@@ -401,6 +406,7 @@ parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpL
 
 	if (c->mode != DP_FILTER_DOCUMENT || c->inside)
 		dp_bad_spec(location, "\"%s\" can only speak of the whole document", field->name);
+	c->has_expr = true;
 	node = dp_filter_add_node(&one, op, NULL);
 	node->u.expr.compiled =
 		dp_expr_compile(&field->value,

@@ -12,7 +12,8 @@ typedef struct DpFilterCompiler
 {
 	int flags; /* DpFilterFlags */
 	int mode;
-	bool inside;            /* of $elemMatch: not the whole document */
+	bool inside; /* of $elemMatch: not the whole document */
+	bool has_expr;
 	const char *identifier; /* NAMED: what the filter calls its value */
 	uint32 idlen;
 } DpFilterCompiler;

@@ -55,7 +55,6 @@ typedef struct DpFilterPath
 	DpPath *first;    /* its first step */
 	const char *name; /* unparsed */
 	uint32 namelen;
-	bool is_id; /* _id: missing is not null */
 	bool alone; /* inside $elemMatch of a value: elements of arrays are not tried */
 } DpFilterPath;
 
@@ -131,6 +130,7 @@ struct DpFilter
 {
 	DpFilterNode *root;
 	int mode;
+	bool has_expr;
 	int misses;             /* documents to be read without trying a slice first */
 	const char *identifier; /* NAMED: its identifier */
 	uint32 idlen;

@@ -89,11 +89,7 @@ test_compare(const DpFilterNode *node, const DpValue *value)
 	uint8 class;
 
 	if (value == NULL)
-	{
-		if (node->value.type == DP_TYPE_NULL && node->path->is_id)
-			return false;
 		return test_other_class(node, DP_CLASS_UNDEFINED);
-	}
 	class = dp_type_class[value->type];
 	if (class != dp_type_class[node->value.type])
 		return test_other_class(node, class);
@@ -195,7 +191,7 @@ test_in(const DpFilterNode *node, const DpValue *value)
 	int high = in->nvalues;
 
 	if (value == NULL)
-		return in->has_null && !node->path->is_id;
+		return in->has_null;
 	if (value->type == DP_TYPE_UNDEFINED && in->has_null)
 		return true;
 	while (low < high)

@@ -22,7 +22,7 @@ extern void dp_percentile_sort(double *numbers, int64 n);
 extern double dp_percentile(const double *sorted, int64 n, double point, bool continuous);
 
 /* Appends the array of percentiles, of nulls if there are no numbers. */
-extern void dp_percentiles_append(DpBuilder *b, const double *sorted, int64 n,
-								  const double *points, int npoints, bool continuous);
+extern void dp_percentiles_append(DpBuilder *b, const double *sorted, int64 n, const double *points,
+								  int npoints, bool continuous);
 
 #endif

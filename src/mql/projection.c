@@ -668,6 +668,10 @@ find_position(Apply *a, const DpValue *doc, DpFilter *filter)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the positional operator needs a filter"),
 						errdetail("At \"%s\" in the specification.", path)));
+	if (dp_filter_has_expr(filter))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the positional operator needs a filter without $expr"),
+						errdetail("At \"%s\" in the specification.", path)));
 	while (v.type == DP_TYPE_DOCUMENT && end < a->p->positional_len)
 	{
 		uint32 from = end == 0 ? 0 : end + 1;

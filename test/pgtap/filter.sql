@@ -17,7 +17,7 @@ SELECT is(matches(d::bson, f::bson), want, d || CASE WHEN want THEN ' matches ' 
 ('{}', '{}', true), ('{a: 1}', '{}', true), ('{a: 1}', '{a: 1}', true), ('{a: 1.0}', '{a: 1}', true), ('{a: NumberDecimal("1.00")}', '{a: NumberLong(1)}', true), ('{a: 2}', '{a: 1}', false), ('{a: "1"}', '{a: 1}', false), ('{a: true}', '{a: 1}', false),
 ('{a: "x"}', '{a: "x"}', true), ('{a: "x"}', '{a: "xx"}', false), ('{a: Symbol("x")}', '{a: "x"}', true), ('{a: ISODate("2020-01-01")}', '{a: {$eq: ISODate("2020-01-01")}}', true), ('{a: 1, b: 2}', '{a: 1, b: 2}', true), ('{a: 1, b: 3}', '{a: 1, b: 2}', false),
 ('{}', '{a: null}', true), ('{a: null}', '{a: null}', true), ('{a: undefined}', '{a: null}', true), ('{a: 1}', '{a: null}', false), ('{a: [null]}', '{a: null}', true), ('{a: []}', '{a: null}', false),
-('{}', '{_id: null}', false), ('{_id: null}', '{_id: null}', true), ('{}', '{_id: {$in: [null]}}', false), ('{a: {}}', '{"a._id": null}', true), ('{a: [{}]}', '{a: {$elemMatch: {_id: null}}}', true),
+('{}', '{_id: null}', true), ('{_id: null}', '{_id: null}', true), ('{}', '{_id: {$in: [null]}}', true), ('{a: {}}', '{"a._id": null}', true), ('{a: [{}]}', '{a: {$elemMatch: {_id: null}}}', true),
 ('{a: []}', '{"a.b": null}', false), ('{a: [1]}', '{"a.b": null}', false), ('{a: [{b: 1}, {}]}', '{"a.b": null}', true), ('{a: [{b: 1}, {b: 2}]}', '{"a.b": null}', false), ('{a: 4}', '{"a.b": null}', true), ('{a: {b: null}}', '{"a.b": null}', true),
 -- documents and arrays as values
 ('{a: {b: 1, c: 2}}', '{a: {b: 1, c: 2}}', true), ('{a: {b: 1, c: 2}}', '{a: {c: 2, b: 1}}', false), ('{a: {b: 1, c: 2}}', '{a: {b: 1}}', false), ('{a: {b: 1.0}}', '{a: {b: 1}}', true), ('{a: {}}', '{a: {}}', true),

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(130);
+SELECT plan(134);
 
 -- ---------------------------------------------------------------- inclusion
 
@@ -92,6 +92,8 @@ SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns
   ('{_id: 1, g: [1, 2, 3], h: [4, 5, 6]}', '{"g.$": 1}', '{g: 3, h: 5}', '{"_id": 1, "g": [3]}'),
   ('{_id: 1, g: [1, 2, 3]}', '{"g.$": 1}', '{$or: [{g: 5}, {g: 3}]}', '{"_id": 1, "g": [3]}'),
   ('{_id: 1, s: {g: [1, 2], h: [4, 5]}}', '{"s.g.$": 1}', '{"s.h": 5}', '{"_id": 1, "s": {"g": [2]}}'),
+  ('{_id: 1, g: [1, 2, 3]}', '{"g.$": 1}', '{$and: [{g: {$gt: 1}}, {g: {$lt: 5}}]}', '{"_id": 1, "g": [2]}'),
+  ('{_id: 1, g: [1, 2, 3]}', '{"g.$": 1}', '{g: {$gt: 1, $elemMatch: {$eq: 1}, $in: [3]}}', '{"_id": 1, "g": [3]}'),
   ('{_id: 1, g: 7}', '{"g.$": 1}', '{g: {$gt: 6}}', '{"_id": 1, "g": 7}')) AS t (d, p, f, r);
 
 SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FROM (VALUES
@@ -104,6 +106,8 @@ SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FR
   ('{_id: 1, g: [3]}', '{"g.$": 0}', '{g: 3}', '22023', 'invalid projection: the positional operator can only include'),
   ('{_id: 1, g: [3]}', '{"g.$": "x"}', '{g: 3}', '22023', 'invalid projection: the positional operator needs 1 or true'),
   ('{_id: 1, g: [3]}', '{"g.$": 1, x: 0}', '{g: 3}', '22023', 'invalid projection: fields cannot be excluded where others are included or computed'),
+  ('{_id: 1, g: [3]}', '{"g.$": 1}', '{g: 3, $expr: {$eq: [1, 1]}}', '22023', 'the positional operator needs a filter without $expr'),
+  ('{_id: 1, g: [{a: 3}]}', '{g: {$elemMatch: {$jsonSchema: {}}}}', NULL, '22023', '"$jsonSchema" can only be used in the filter of a query'),
   ('{_id: 1, g: [3]}', '{"g.$": 1}', '{g: {$nope: 3}}', '0A000', 'unknown filter operator "$nope"')) AS t (d, p, f, s, m);
 
 -- ---------------------------------------------------------------- computed fields

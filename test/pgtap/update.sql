@@ -282,7 +282,7 @@ SELECT throws_ok(format('SELECT bson_update(%L, %L, array_filters => %L)', '{a: 
   ('[{X: 1}]', 'the name of a value in an array filter must begin with a lower-case letter'),
   ('[{x_: 1}]', 'the name of a value in an array filter consists of letters and digits'),
   ('[{"x.a": 1, y: 1}]', 'an array filter speaks of one value, not of "x" and "y"'),
-  ('[{$jsonSchema: {}}]', '"$jsonSchema" cannot be used in an array filter'),
+  ('[{$jsonSchema: {}}]', '"$jsonSchema" can only be used in the filter of a query'),
   ('[{x: 1}, {x: 2}]', 'two array filters are for the identifier "x"')
 ) AS refused (f, m);
 SELECT throws_ok($$SELECT bson_update('{}', '[{$replaceRoot: 1}]')$$, '22023', '"$replaceRoot" needs a document with newRoot, not int', 'no newRoot');
