@@ -28,19 +28,13 @@ COMMENT ON FUNCTION docpatterns._collated_update(bson, bson_value, bson, bson_va
   'internal: bson_update by a collation';
 
 CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,
-  projection bson DEFAULT NULL, field text DEFAULT NULL,
-    update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL,
-    multi boolean DEFAULT false, collation bson DEFAULT NULL,
-    OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[],
-    OUT ordering text,
-    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text,
-    OUT doc_column text, OUT change text, OUT holds boolean, OUT key_column text)
+  projection bson DEFAULT NULL, field text DEFAULT NULL, update bson_value DEFAULT NULL,
+    OUT source text, OUT doc text, OUT conditions text, OUT ordering text, OUT doc_column text,
+    OUT key_column text, OUT change text, OUT operands bson_value[])
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value,
-  bson_value, boolean, bson) IS
+COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value) IS
   'internal: the parts of a statement on a relation: its name, the document, conditions ($1 '
-  'filter, $2 operands), order, how one row is told from the others, how documents are inserted, '
-  'and how split ones are changed; 22023 for an update that replaces several documents';
+  'filter, $2 operands), order, columns, and how split documents are changed';
 
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs "any") RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_collection_insert' LANGUAGE C VOLATILE;

@@ -1,185 +1,28 @@
--- Calls that change documents of collections (src/mql/collection_change.c). As the calls that read,
--- they run statements as the caller, and everything is qualified.
+-- Calls that change documents of collections (src/patterns/collection/change.c). As the calls that
+-- read, they run statements as the caller, and everything is qualified.
 
-CREATE FUNCTION docpatterns._collection_value(value anycompatible, replaces boolean)
-  RETURNS bson_value
+CREATE FUNCTION docpatterns._collection_value(value anycompatible) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_collection_value' LANGUAGE C IMMUTABLE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_value(anycompatible, boolean) IS
-  'internal: an argument given as bson, bson_value or Extended JSON, with replaces a whole '
-  'document; 22023 update operators in it, 42804 another type, 22P02 invalid text';
-CREATE FUNCTION docpatterns._collection_ticket(keeps boolean) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_ticket(boolean) IS
-  'internal: begins to count the documents that an update leaves alone, and to keep the last one '
-  'that it has seen';
-CREATE FUNCTION docpatterns._collection_unchanged(ticket bigint, OUT unchanged bigint,
-  OUT doc bson)
-  AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS
-  'internal: how many documents the update with the ticket left alone, and the last one before it';
+COMMENT ON FUNCTION docpatterns._collection_value(anycompatible) IS
+  'internal: an argument given as bson, bson_value or Extended JSON; 42804 another type, 22P02 '
+  'invalid text';
 -- The last condition: no condition may follow for a document that was counted.
 CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
 COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS
   'internal: whether an update has changed the document; counts those that it has not';
-
-CREATE FUNCTION docpatterns._collection_locate(statement text, filter bson, operands bson_value[],
-  sort bson, OUT row_table oid, OUT row_place tid, OUT row_condition text)
-  AS 'MODULE_PATHNAME', 'dp_collection_locate' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._collection_locate(text, bson, bson_value[], bson) IS
-  'internal: runs a statement that finds and locks a row; the session keeps it';
-CREATE FUNCTION docpatterns._collection_write(statement text, filter bson, operands bson_value[],
-  row_table oid, row_place tid, update bson_value, array_filters bson_value, ticket bigint,
-  collation bson) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_collection_write' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._collection_write(text, bson, bson_value[], oid, tid, bson_value,
-  bson_value, bigint, bson) IS
-  'internal: runs a statement that updates or deletes rows, and returns how many; the session '
-  'keeps it';
-
-CREATE FUNCTION docpatterns._collection_change(rel regclass, filter bson, update bson_value,
-  deletes boolean DEFAULT false, multi boolean DEFAULT false, upsert boolean DEFAULT false,
-    array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, finds boolean DEFAULT false,
-    projection bson DEFAULT NULL, return_new boolean DEFAULT false, collation bson DEFAULT NULL,
-    OUT matched bigint, OUT modified bigint, OUT upserted bson_value, OUT doc bson)
-LANGUAGE docpatterns VOLATILE AS $$
-DECLARE
-  q pg_catalog.record := docpatterns._collection_query(rel, filter, sort,
-      CASE WHEN finds THEN coalesce(projection, '{}') END, update => update,
-      array_filters => array_filters, multi => multi, collation => "collation");
-  updated pg_catalog.text := CASE WHEN "collation" IS NULL
-      THEN pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)')
-      ELSE pg_catalog.concat('docpatterns._collated_update(', q.doc,
-        ', $5, $1, $6, false, $8)') END;
-  missing pg_catalog.text := CASE WHEN update IS NULL AND NOT deletes THEN 'update'
-      WHEN multi IS NULL THEN 'multi' WHEN upsert IS NULL THEN 'upsert'
-      WHEN return_new IS NULL THEN 'return_new' END;
-  attempts pg_catalog.int4 := CASE WHEN deletes THEN 10 ELSE 3 END;
-  lock_clause pg_catalog.text := CASE WHEN deletes THEN ' FOR UPDATE OF t'
-      ELSE ' FOR NO KEY UPDATE OF t' END;
-  row_table pg_catalog.oid;
-  row_place pg_catalog.tid;
-  row_condition pg_catalog.text;
-  command pg_catalog.text;
-  ticket bigint;
-  seen pg_catalog.record;
-  docs @extschema@.bson[];
-BEGIN
-  IF missing IS NOT NULL THEN
-    RAISE EXCEPTION '% cannot be null', missing USING ERRCODE = 'null_value_not_allowed';
-  ELSIF multi AND sort IS NOT NULL THEN
-    RAISE EXCEPTION 'sort cannot be combined with multi'
-      USING ERRCODE = 'invalid_parameter_value';
-  ELSIF NOT multi AND q.locate IS NULL THEN
-    RAISE EXCEPTION 'cannot distinguish the rows of "%"', docpatterns._relname(rel)
-      USING ERRCODE = 'feature_not_supported',
-        DETAIL = 'It does not contain the primary key of one table.',
-        HINT = 'Updates and deletions of all matching documents work, with multi => true.';
-  END IF;
-  IF "collation" IS NOT NULL AND q.change IS NOT NULL THEN
-    RAISE EXCEPTION 'collation is not supported for changes that concern split fields'
-      USING ERRCODE = 'feature_not_supported';
-  END IF;
-  -- Locking a row before it is deleted requires UPDATE privilege.
-  q.locks := q.locks AND (NOT deletes OR pg_catalog.has_any_column_privilege(rel, 'UPDATE'));
-  -- Retry if another transaction meanwhile changes a found row of a view, or inserts the document
-  -- of an upsert.
-  FOR attempt IN 1 .. attempts LOOP
-    matched := 0;
-    modified := 0;
-    doc := NULL;
-    IF q.change IS NOT NULL THEN
-      EXECUTE q.change INTO matched, modified, docs USING filter, q.operands, sort, NULL, update,
-        array_filters, CASE WHEN NOT multi THEN 1 END, finds;
-      doc := docs[1][CASE WHEN return_new AND modified OPERATOR(pg_catalog.>) 0 THEN 2 ELSE 1 END];
-      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
-    -- A separate statement finds and locks one row, so that the next one sees it as it was locked.
-    ELSIF NOT multi THEN
-      IF "collation" IS NULL THEN
-        SELECT l.row_table, l.row_place, l.row_condition INTO row_table, row_place, row_condition
-          FROM docpatterns._collection_locate(pg_catalog.concat(q.locate,
-              CASE WHEN q.locks THEN lock_clause END), filter, q.operands, sort) AS l;
-      ELSE
-        EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN lock_clause END)
-          INTO row_table, row_place, row_condition USING filter, q.operands, sort, NULL, NULL, NULL,
-            NULL, "collation";
-      END IF;
-      IF q.holds AND row_condition IS NOT NULL THEN
-        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, lock_clause);
-      END IF;
-    END IF;
-    IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
-      ticket := docpatterns._collection_ticket(finds);
-      command := pg_catalog.concat(
-          CASE WHEN deletes THEN pg_catalog.concat('DELETE FROM ', q.source)
-            ELSE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated) END,
-          ' WHERE ', q.conditions,
-          CASE WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located,
-              row_condition) END,
-          CASE WHEN NOT deletes THEN pg_catalog.concat(' AND docpatterns._collection_changes(',
-              q.doc, ', ', updated, ', $7)') END);
-      IF finds THEN
-        EXECUTE pg_catalog.concat(command, ' RETURNING t.', q.doc_column) INTO doc
-          USING filter, q.operands, row_table, row_place, update, array_filters, ticket,
-            "collation";
-        GET DIAGNOSTICS modified = ROW_COUNT;
-      ELSIF multi OR q.located IS NOT NULL THEN
-        modified := docpatterns._collection_write(command, filter, q.operands, row_table, row_place,
-            update, array_filters, ticket, "collation");
-      ELSE
-        EXECUTE command
-          USING filter, q.operands, row_table, row_place, update, array_filters, ticket,
-            "collation";
-        GET DIAGNOSTICS modified = ROW_COUNT;
-      END IF;
-      seen := docpatterns._collection_unchanged(ticket);
-      matched := modified OPERATOR(pg_catalog.+) seen.unchanged;
-      IF NOT multi AND q.locks THEN
-        matched := 1;
-      END IF;
-      IF seen.doc IS NOT NULL AND (NOT return_new OR doc IS NULL) THEN
-        doc := seen.doc;
-      END IF;
-      EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
-      CONTINUE WHEN NOT multi;
-    END IF;
-    EXIT WHEN NOT upsert;
-
-    EXECUTE pg_catalog.concat(q.insertion,
-        CASE WHEN q.locks AND attempt OPERATOR(pg_catalog.<) attempts
-          THEN ' ON CONFLICT DO NOTHING' END,
-        ' RETURNING coalesce(', q.id, ', ''null'')',
-        CASE WHEN return_new THEN ', t.' OPERATOR(pg_catalog.||) q.doc_column
-          ELSE ', NULL::@extschema@.bson' END)
-      INTO upserted, doc USING ARRAY[@extschema@.bson_update(NULL::@extschema@.bson, update, filter,
-          array_filters, true)];
-    EXIT WHEN upserted IS NOT NULL;
-  END LOOP;
-  IF projection IS NOT NULL THEN
-    doc := CASE WHEN "collation" IS NULL THEN @extschema@.bson_project(doc, projection, filter)
-      ELSE docpatterns._collated_project(doc, projection, filter, "collation") END;
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._collection_change(regclass, bson, bson_value, boolean, boolean,
-  boolean, bson_value, bson, boolean, bson, boolean, bson) IS
-  'internal: updates, replaces or deletes documents, one or all that match; if it finds, doc is '
-  'what the projection shows of the one, before or after';
+CREATE FUNCTION docpatterns._collection_updated(doc bson, ticket bigint) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_collection_updated' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._collection_updated(bson, bigint) IS
+  'internal: what _collection_changes() saw the document become; NULL if that was another one';
 
 CREATE FUNCTION collection_update(rel regclass, filter bson, update anycompatible,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, sort bson DEFAULT NULL, collation bson DEFAULT NULL,
     OUT matched bigint,
     OUT modified bigint, OUT upserted bson_value)
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
-    FROM docpatterns._collection_change(rel, filter, docpatterns._collection_value(update, false),
-        multi => multi, upsert => upsert, array_filters => array_filters, sort => sort,
-        collation => "collation") AS c;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_update' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_update(regclass, bson, anycompatible, boolean, boolean, bson_value,
   bson, bson) IS
   'Updates one document that matches the filter, the first in the order of sort, or with multi all '
@@ -193,14 +36,7 @@ CREATE FUNCTION collection_replace(rel regclass, filter bson, replacement anycom
   upsert boolean DEFAULT false, sort bson DEFAULT NULL, collation bson DEFAULT NULL,
   OUT matched bigint, OUT modified bigint,
   OUT upserted bson_value)
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  SELECT c.matched, c.modified, c.upserted INTO matched, modified, upserted
-    FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort,
-        collation => "collation") AS c;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_replace' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, bson, bson) IS
   'Replaces one document that matches the filter, the first in the order of sort, by a whole one '
   'with the same _id. Arguments, result, rights and errors as collection_update; 22023 update '
@@ -208,12 +44,7 @@ COMMENT ON FUNCTION collection_replace(regclass, bson, anycompatible, boolean, b
 
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false,
   collation bson DEFAULT NULL) RETURNS bigint
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  RETURN (SELECT c.modified FROM docpatterns._collection_change(rel, filter, NULL, true, multi,
-        collation => "collation") AS c);
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_delete(regclass, bson, boolean, bson) IS
   'Deletes one document that matches the filter, with multi all of them, and returns their number. '
   'Needs SELECT and DELETE; locks the rows. Errors: 22004 a NULL, those of collection_find';
@@ -222,14 +53,7 @@ CREATE FUNCTION collection_find_one_and_update(rel regclass, filter bson, update
   projection bson DEFAULT NULL, sort bson DEFAULT NULL, upsert boolean DEFAULT false,
     return_new boolean DEFAULT false, array_filters bson_value DEFAULT NULL,
     collation bson DEFAULT NULL) RETURNS bson
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_value(update, false), upsert => upsert,
-        array_filters => array_filters, sort => sort, finds => true, projection => projection,
-        return_new => return_new, collation => "collation") AS c);
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_find_one_and_update' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_find_one_and_update(regclass, bson, anycompatible, bson, bson,
   boolean, boolean, bson_value, bson) IS
   'Updates the first document that matches the filter, in the order of sort, as collection_update '
@@ -242,14 +66,7 @@ CREATE FUNCTION collection_find_one_and_replace(rel regclass, filter bson,
   replacement anycompatible, projection bson DEFAULT NULL, sort bson DEFAULT NULL,
     upsert boolean DEFAULT false, return_new boolean DEFAULT false, collation bson DEFAULT NULL)
   RETURNS bson
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter,
-        docpatterns._collection_value(replacement, true), upsert => upsert, sort => sort,
-        finds => true, projection => projection, return_new => return_new,
-        collation => "collation") AS c);
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_find_one_and_replace' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_find_one_and_replace(regclass, bson, anycompatible, bson, bson,
   boolean, boolean, bson) IS
   'As collection_find_one_and_update, for a whole document instead of an update; 22023 update '
@@ -258,12 +75,7 @@ COMMENT ON FUNCTION collection_find_one_and_replace(regclass, bson, anycompatibl
 CREATE FUNCTION collection_find_one_and_delete(rel regclass, filter bson,
   projection bson DEFAULT NULL, sort bson DEFAULT NULL, collation bson DEFAULT NULL)
   RETURNS bson
-LANGUAGE docpatterns VOLATILE AS $$
-BEGIN
-  RETURN (SELECT c.doc FROM docpatterns._collection_change(rel, filter, NULL, true, sort => sort,
-        finds => true, projection => projection, collation => "collation") AS c);
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_collection_find_one_and_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_find_one_and_delete(regclass, bson, bson, bson, bson) IS
   'Deletes the first document that matches the filter, in the order of sort, and returns it as the '
   'projection shows it; NULL if none matches. Rights and errors as collection_delete';
@@ -274,10 +86,14 @@ CREATE FUNCTION collection_bulk_write(rel regclass, operations anycompatible,
   RETURNS SETOF record
 LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
-  list CONSTANT @extschema@.bson_value := docpatterns._collection_value(operations, false);
+  list CONSTANT @extschema@.bson_value := docpatterns._collection_value(operations);
   is_one pg_catalog.bool;
   arguments @extschema@.bson;
   allowed pg_catalog.text[];
+  filter @extschema@.bson;
+  upsert pg_catalog.bool;
+  sort @extschema@.bson;
+  "collation" @extschema@.bson;
   field pg_catalog.text;
 BEGIN
   IF list IS NULL OR ordered IS NULL THEN
@@ -334,31 +150,29 @@ BEGIN
     deleted := NULL;
     id := NULL;
     BEGIN
+      filter := (arguments OPERATOR(@extschema@.->) 'filter'::pg_catalog.text)::@extschema@.bson;
+      upsert := coalesce((arguments OPERATOR(@extschema@.->)
+        'upsert'::pg_catalog.text)::pg_catalog.bool, false);
+      sort := (arguments OPERATOR(@extschema@.->) 'sort'::pg_catalog.text)::@extschema@.bson;
+      "collation" := (arguments OPERATOR(@extschema@.->)
+        'collation'::pg_catalog.text)::@extschema@.bson;
       IF operation OPERATOR(pg_catalog.=) 'insertOne' THEN
         id := (SELECT i FROM @extschema@.collection_insert(rel, VARIADIC ARRAY[
           (arguments OPERATOR(@extschema@.->) 'document'::pg_catalog.text)::@extschema@.bson])
             AS i);
+      ELSIF pg_catalog.starts_with(operation, 'delete') THEN
+        deleted := @extschema@.collection_delete(rel, filter,
+          operation OPERATOR(pg_catalog.=) 'deleteMany', "collation");
+      ELSIF operation OPERATOR(pg_catalog.=) 'replaceOne' THEN
+        SELECT c.* INTO matched, modified, id FROM @extschema@.collection_replace(rel, filter,
+          arguments OPERATOR(@extschema@.->) 'replacement'::pg_catalog.text, upsert, sort,
+          "collation") AS c;
       ELSE
-        SELECT c.matched, c.modified, c.upserted INTO matched, modified, id
-          FROM docpatterns._collection_change(rel,
-            (arguments OPERATOR(@extschema@.->) 'filter'::pg_catalog.text)::@extschema@.bson,
-            docpatterns._collection_value(arguments OPERATOR(@extschema@.->)
-              CASE operation WHEN 'replaceOne' THEN 'replacement' ELSE 'update' END,
-              operation OPERATOR(pg_catalog.=) 'replaceOne'),
-            deletes => pg_catalog.starts_with(operation, 'delete'),
-            multi => operation OPERATOR(pg_catalog.~) 'Many$',
-            upsert => coalesce((arguments OPERATOR(@extschema@.->)
-              'upsert'::pg_catalog.text)::pg_catalog.bool, false),
-            array_filters => arguments OPERATOR(@extschema@.->) 'arrayFilters'::pg_catalog.text,
-            sort => (arguments OPERATOR(@extschema@.->)
-              'sort'::pg_catalog.text)::@extschema@.bson,
-            collation => (arguments OPERATOR(@extschema@.->)
-              'collation'::pg_catalog.text)::@extschema@.bson) AS c;
-        IF pg_catalog.starts_with(operation, 'delete') THEN
-          deleted := modified;
-          matched := NULL;
-          modified := NULL;
-        END IF;
+        SELECT c.* INTO matched, modified, id FROM @extschema@.collection_update(rel, filter,
+          arguments OPERATOR(@extschema@.->) 'update'::pg_catalog.text, upsert,
+          operation OPERATOR(pg_catalog.=) 'updateMany',
+          arguments OPERATOR(@extschema@.->) 'arrayFilters'::pg_catalog.text, sort,
+          "collation") AS c;
       END IF;
     EXCEPTION WHEN OTHERS THEN
       -- Errors that are not the operation's: serialization, resources, the server.

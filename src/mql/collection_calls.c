@@ -14,6 +14,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "funcapi.h"
@@ -23,7 +24,6 @@
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -41,7 +41,6 @@
 #include "mql/filter.h"
 #include "mql/sort_key.h"
 #include "mql/spec.h"
-#include "mql/update_tree.h"
 
 /* The trigger function of collections, which is the same for all */
 #define COLLECTION_TRIGGER "collection_set_id"
@@ -65,7 +64,8 @@ typedef struct Conditions
 	const char *schema; /* of the extension, quoted */
 	StringInfoData sql;
 	int maxoperands;
-	List *loose; /* of LooseCondition */
+	bool is_keyed; /* one is that the key equals a value */
+	List *loose;   /* of LooseCondition */
 } Conditions;
 
 /* What a filter implies for an indexed expression whose path may have arrays */
@@ -80,6 +80,8 @@ static void find_columns(Target *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
 static Oid key_type(Relation rel, AttrNumber key);
 static bool key_sorts(Target *target);
+static bool key_is_unique(Target *target);
+static bool has_triggers(Relation rel, int event);
 static StringInfo compare_lookup(const DpDocLookup *lookup);
 static char *key_operand(Oid type, const char *value);
 static const char *key_fresh(Target *target);
@@ -104,30 +106,15 @@ static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void prepare(DpCall *call, Target *target);
 static void append_match(Conditions *c, const char *doc, const char *filter);
-static void check_update(const DpCall *call);
-static bool can_hold(Relation view);
+static Oid written_base(Relation view);
 static char *row_condition(Target *target);
 static char *double_percent(const char *s);
 static char *row_key(Target *target, const char *schema);
 
 /*
  * _collection_query(rel regclass, filter bson, sort bson, projection bson, field text, update
- * bson_value, array_filters bson_value, multi boolean, collation bson) -> (source text, doc text,
- * conditions text, operands bson_value[], ordering text, locate text, located text, locks boolean,
- * insertion text, id text, doc_column text, change text, holds boolean, key_column text)
- *
- * The parts of a statement on the relation, called t, for a call that shows the projection, or a
- * field, of the documents, or updates them.  In the conditions $1 is the filter and $2 are the
- * operands, and in the order $3 is the sort specification; doc is the document.  locate selects the
- * table and the TID of the first such row and a condition that identifies it; located is that
- * condition if locate does not have it, with the other two as $3 and $4. locate is NULL if nothing
- * identifies rows.  locks: a row can be locked while it is located; holds: it can be locked by that
- * condition.  insertion inserts the documents $1, and id is the _id of a row.
- *
- * If the call concerns fields that patterns have split off, doc is the whole document, and change
- * counts the rows that match and those that it changes: by the update $5 with array_filters $6,
- * which if NULL deletes, $7 of them at most; if $8, it also returns the documents before and after
- * as _pattern_change() does.  Otherwise change is NULL.
+ * bson_value) -> (source text, doc text, conditions text, ordering text, doc_column text,
+ * key_column text, change text, operands bson_value[]): the first parts of a call's statements
  */
 DP_FUNCTION(dp_collection_query);
 Datum
@@ -135,8 +122,8 @@ dp_collection_query(PG_FUNCTION_ARGS)
 {
 	DpCall call;
 	TupleDesc desc;
-	Datum values[DP_CALL_PARTS];
-	bool nulls[DP_CALL_PARTS] = { false };
+	Datum values[DP_CALL_CHANGE + 2];
+	bool nulls[DP_CALL_CHANGE + 2] = { false };
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -145,20 +132,14 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	call.projection = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	call.field = PG_ARGISNULL(4) ? NULL : PG_GETARG_TEXT_PP(4);
 	call.update = PG_ARGISNULL(5) ? NULL : DP_GETARG_VARLENA(5);
-	call.array_filters = PG_ARGISNULL(6) ? NULL : DP_GETARG_VARLENA(6);
-	call.multi = !PG_ARGISNULL(7) && PG_GETARG_BOOL(7);
-	call.collation = PG_ARGISNULL(8) ? NULL : DP_GETARG_VARLENA(8);
 	dp_call_prepare(&call);
-	for (int i = 0; i < DP_CALL_PARTS; i++)
+	for (int i = 0; i <= DP_CALL_CHANGE; i++)
 	{
 		nulls[i] = call.sql[i] == NULL;
 		if (!nulls[i])
 			values[i] = CStringGetTextDatum(call.sql[i]);
 	}
-	values[3] = dp_call_operands(&call);
-	values[7] = BoolGetDatum(call.locks);
-	values[12] = BoolGetDatum(call.holds);
-	nulls[3] = nulls[7] = nulls[12] = false;
+	values[DP_CALL_CHANGE + 1] = dp_call_operands(&call);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
@@ -203,16 +184,13 @@ dp_call_prepare(DpCall *call)
 		prepare(call, &target);
 		dp_shape_keep(&shape, call);
 	}
-	else if (call->update != NULL)
-		check_update(call);
-	call->holds = call->has_rows && can_hold(target.rel);
 	table_close(target.rel, AccessShareLock);
 }
 
 static void
 prepare(DpCall *call, Target *target)
 {
-	Conditions c = { target, call };
+	Conditions c = { .target = target, .call = call };
 	struct varlena *near = call->filter;
 	struct varlena *far = NULL;
 	DpValue spec;
@@ -241,8 +219,6 @@ prepare(DpCall *call, Target *target)
 		target->split = dp_split_hook(target->rel, target->doc);
 
 	spec = dp_value_of_document(near);
-	if (call->update != NULL)
-		check_update(call);
 	c.schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	initStringInfo(&c.sql);
 	if (spec.len == DP_DOCUMENT_MIN_SIZE)
@@ -321,16 +297,16 @@ prepare(DpCall *call, Target *target)
 		call->sql[DP_CALL_CHANGE] = psprintf(
 			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER "
 			"(WHERE pg_catalog.cardinality(c.docs) OPERATOR(pg_catalog.=) 2), "
-			"pg_catalog.array_agg(c.docs) FILTER (WHERE $8) FROM "
-			"(SELECT c.docs FROM (SELECT %s, %s, %s, $1, $5, $6, $8) AS docs FROM %s WHERE %s%s) AS c "
-			"WHERE c.docs IS NOT NULL LIMIT $7) AS c",
+			"pg_catalog.array_agg(c.docs) FILTER (WHERE $14) FROM "
+			"(SELECT c.docs FROM (SELECT %s, %s, %s, $1, $11, $12, $14) AS docs FROM %s WHERE %s%s) AS c "
+			"WHERE c.docs IS NOT NULL LIMIT $6) AS c",
 			target->split->change(target->split), near == NULL ? "NULL" : filter_operand(&c, near),
 			far == NULL ? "NULL" : filter_operand(&c, far), call->sql[DP_CALL_SOURCE], c.sql.data,
 			order);
 
 	if (is_table)
 		call->sql[DP_CALL_LOCATED] =
-			"t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4";
+			"t.tableoid OPERATOR(pg_catalog.=) $9 AND t.ctid OPERATOR(pg_catalog.=) $10";
 	if (is_table || target->row != NIL)
 		call->sql[DP_CALL_LOCATE] =
 			psprintf("SELECT %s FROM %s WHERE %s%s LIMIT 1",
@@ -338,15 +314,19 @@ prepare(DpCall *call, Target *target)
 							  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
 										 row_condition(target)),
 					 source, c.sql.data, order);
-	call->locks = is_table;
+	call->is_table = is_table;
+	call->is_single = is_table && c.is_keyed && key_is_unique(target) &&
+					  !has_triggers(target->rel, call->update != NULL ? TRIGGER_TYPE_UPDATE
+																	  : TRIGGER_TYPE_DELETE);
 	call->sql[DP_CALL_INSERTION] =
-		psprintf("%s FROM pg_catalog.unnest($1) WITH ORDINALITY AS s (doc, n) ORDER BY n",
+		psprintf("%s FROM pg_catalog.unnest($15) WITH ORDINALITY AS s (doc, n) ORDER BY n",
 				 insertion(target));
 	call->sql[DP_CALL_ID] = key != NULL ? key_value(target)
 										: psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text",
 												   column_name, c.schema);
 	call->sql[DP_CALL_DOC_COLUMN] = column_name;
-	call->has_rows = target->row != NIL;
+	if (target->row != NIL)
+		call->base = written_base(target->rel);
 	call->sql[DP_CALL_KEY_COLUMN] = key;
 }
 
@@ -358,28 +338,6 @@ append_match(Conditions *c, const char *doc, const char *filter)
 		appendStringInfo(&c->sql, "docpatterns._collated_match(%s, %s, $8)", doc, filter);
 	else
 		appendStringInfo(&c->sql, "%s OPERATOR(%s.@@) %s", doc, c->schema, filter);
-}
-
-/*
- * Raises the errors of an update, also if it matches no document.  One document cannot replace
- * several: INVALID_PARAMETER_VALUE.
- */
-static void
-check_update(const DpCall *call)
-{
-	DpValue filter = dp_value_of_document(call->filter);
-	DpValue update = dp_value_of_varlena(call->update);
-	DpValue array_filters;
-	DpUpdate *compiled;
-
-	if (call->array_filters != NULL)
-		array_filters = dp_value_of_varlena(call->array_filters);
-	compiled =
-		dp_update_compile(&update, &filter, call->array_filters == NULL ? NULL : &array_filters);
-	if (compiled->replacement != NULL && call->multi)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("cannot replace several documents by a whole document"),
-						errhint("With multi, use update operators such as $set, or a pipeline.")));
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -544,6 +502,45 @@ static Oid
 key_type(Relation rel, AttrNumber key)
 {
 	return TupleDescAttr(RelationGetDescr(rel), key - 1)->atttypid;
+}
+
+/*
+ * Whether triggers of the user's could tell that a statement, on an UPDATE or a DELETE, is made
+ * twice.
+ */
+static bool
+has_triggers(Relation rel, int event)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if ((trigger->tgtype & event) != 0 &&
+			(!TRIGGER_FOR_ROW(trigger->tgtype) || TRIGGER_FOR_BEFORE(trigger->tgtype)) &&
+			get_func_namespace(trigger->tgfoid) != dp_types()->internal)
+			return true;
+	}
+	return false;
+}
+
+/* Whether no two rows of the table can have the same key. */
+static bool
+key_is_unique(Target *target)
+{
+	Relation rel = target->rel;
+	Relation index;
+	bool result;
+
+	list_free(RelationGetIndexList(rel));
+	/* tables that inherit have keys of their own */
+	if (!OidIsValid(rel->rd_pkindex) ||
+		(rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relhassubclass))
+		return false;
+	index = index_open(rel->rd_pkindex, AccessShareLock);
+	result = index->rd_index->indnkeyatts == 1 && index->rd_index->indimmediate &&
+			 index->rd_index->indkey.values[0] == target->key;
+	index_close(index, AccessShareLock);
+	return result;
 }
 
 /* Whether the key column has the order of the documents' _id. */
@@ -733,11 +730,11 @@ row_columns(Relation rel)
 }
 
 /*
- * True if rows of a view must be locked before they are written, and the user may do so: a trigger
- * of the extension executes its writes, based on what the statement has read.
+ * The table of a view whose rows must be locked before they are written: a trigger of the extension
+ * executes its writes, based on what the statement has read.  InvalidOid for other views.
  */
-static bool
-can_hold(Relation view)
+static Oid
+written_base(Relation view)
 {
 	TriggerDesc *triggers = view->trigdesc;
 	Query *query;
@@ -745,11 +742,9 @@ can_hold(Relation view)
 
 	if (triggers == NULL || !triggers->trig_update_instead_row ||
 		get_func_namespace(triggers->triggers[0].tgfoid) != dp_types()->internal)
-		return false;
+		return InvalidOid;
 	rte = view_table(view, &query);
-	return rte != NULL && (pg_class_aclcheck(rte->relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||
-						   pg_attribute_aclcheck_all(rte->relid, GetUserId(), ACL_UPDATE,
-													 ACLMASK_ANY) == ACLCHECK_OK);
+	return rte == NULL ? InvalidOid : rte->relid;
 }
 
 /* SQL that selects, as a text, the condition that identifies a row, by its identifying columns. */
@@ -847,6 +842,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		if (how != DP_COMPARE_EQ && how != DP_COMPARE_IN && !key_sorts(target))
 			return;
 		expr = psprintf("t.%s", column(target, target->key));
+		c->is_keyed |= how == DP_COMPARE_EQ;
 	}
 	else
 	{

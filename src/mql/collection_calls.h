@@ -13,22 +13,56 @@
 
 #include "bson/path.h"
 
-/* Parts of a statement in the order of _collection_query()'s columns; the gaps are no SQL. */
+/* Parts of a statement on a relation called t */
 typedef enum DpCallPart
 {
-	DP_CALL_SOURCE,
-	DP_CALL_DOC,
-	DP_CALL_CONDITIONS,
-	DP_CALL_ORDERING = 4,
+	DP_CALL_SOURCE,     /* what follows FROM */
+	DP_CALL_DOC,        /* the document, whole if the call concerns fields that are split off */
+	DP_CALL_CONDITIONS, /* of the filter */
+	DP_CALL_ORDERING,   /* of the sort specification; NULL for {} */
+	DP_CALL_DOC_COLUMN,
+	DP_CALL_KEY_COLUMN, /* NULL if there is none */
+
+	/*
+	 * If an update or a deletion concerns split fields, otherwise NULL: counts the rows that match
+	 * and those that it changes, $6 of them at most, and if $14 returns the documents before and
+	 * after as _pattern_change() does.  An update that is NULL deletes.
+	 */
+	DP_CALL_CHANGE,
+
+	/*
+	 * Selects the table and the TID of the first row, and a condition that identifies it.  LOCATED
+	 * is that condition, with the other two as $9 and $10, if this is none.  Both are NULL if
+	 * nothing identifies rows.
+	 */
 	DP_CALL_LOCATE,
 	DP_CALL_LOCATED,
-	DP_CALL_INSERTION = 8,
-	DP_CALL_ID,
-	DP_CALL_DOC_COLUMN,
-	DP_CALL_CHANGE,
-	DP_CALL_KEY_COLUMN = 13,
+
+	DP_CALL_INSERTION, /* INSERT of rows s (doc), up to its FROM */
+	DP_CALL_ID,        /* the _id of a row */
 	DP_CALL_PARTS
 } DpCallPart;
+
+/* The parameters of these statements */
+typedef enum DpCallParam
+{
+	DP_PARAM_FILTER,     /* $1 */
+	DP_PARAM_OPERANDS,   /* $2, a bson_value[]: values from the filter */
+	DP_PARAM_SORT,       /* $3 */
+	DP_PARAM_PROJECTION, /* $4 */
+	DP_PARAM_SKIP,       /* $5 */
+	DP_PARAM_TAKE,       /* $6 */
+	DP_PARAM_FIELD,      /* $7 */
+	DP_PARAM_COLLATION,  /* $8 */
+	DP_PARAM_TABLE,      /* $9 */
+	DP_PARAM_TID,        /* $10 */
+	DP_PARAM_UPDATE,     /* $11 */
+	DP_PARAM_FILTERS,    /* $12, array_filters */
+	DP_PARAM_TICKET,     /* $13 */
+	DP_PARAM_FINDS,      /* $14 */
+	DP_PARAM_DOCS,       /* $15, a bson[] */
+	DP_CALL_PARAMS
+} DpCallParam;
 
 /* What a call makes of its arguments: parts of a statement, and its second parameter */
 typedef struct DpCall
@@ -42,13 +76,12 @@ typedef struct DpCall
 	struct varlena *collation;
 	struct varlena *update;
 	struct varlena *array_filters;
-	bool multi;
 
 	/* results */
 	const char *sql[DP_CALL_PARTS]; /* valid until the next call */
-	bool locks;
-	bool has_rows; /* columns identify a row */
-	bool holds;
+	bool is_table;                  /* rows can be locked while they are located */
+	bool is_single;                 /* one row at most, by its key, and one statement may try */
+	Oid base;  /* of a view whose rows triggers of ours write: their table; else 0 */
 	bool once; /* they are for these values only */
 	Datum *operands;
 	const uint8 **origins; /* where in the filter each is a value, if not once */
@@ -58,7 +91,7 @@ typedef struct DpCall
 /* Begins with the relation and the filter, which is that argument; raises NULL_VALUE_NOT_ALLOWED */
 extern void dp_call_begin(DpCall *call, FunctionCallInfo fcinfo, int filter);
 
-/* Computes the results; see _collection_query() in collection_calls.c. */
+/* Computes the results. */
 extern void dp_call_prepare(DpCall *call);
 
 /* The operands as a bson_value[]. */
@@ -164,12 +197,6 @@ typedef struct DpDocTarget
 
 /* Refuses relations whose documents are split, and what is no table. */
 extern void dp_collection_target(Oid relid, DpDocTarget *target);
-
-/*
- * An argument of the types bson, bson_value, json or jsonb, or text in Extended JSON, as a
- * bson_value; DATATYPE_MISMATCH for others.
- */
-extern struct varlena *dp_call_value(Datum argument, Oid type);
 
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);

@@ -91,8 +91,9 @@ dp_shape_find(DpShape *shape, DpCall *call)
 	found->used = ++uses;
 	for (int i = 0; i < DP_CALL_PARTS; i++)
 		call->sql[i] = found->call.sql[i];
-	call->locks = found->call.locks;
-	call->has_rows = found->call.has_rows;
+	call->is_table = found->call.is_table;
+	call->is_single = found->call.is_single;
+	call->base = found->call.base;
 	call->noperands = found->call.noperands;
 	call->operands = palloc(call->noperands * sizeof(Datum));
 	for (int i = 0; i < call->noperands; i++)

@@ -65,18 +65,22 @@ dp_run_end(QueryDesc *query)
 	FreeQueryDesc(query);
 }
 
-void
+uint64
 dp_run_query(PlannedStmt *plan, const char *sql, ParamListInfo params, DestReceiver *dest)
 {
 	QueryDesc *query = dp_run_start(plan, sql, params, dest);
+	uint64 rows;
 
 	dp_executor_run(query, 0, true);
+	rows = query->estate->es_processed;
 	dp_run_end(query);
+	return rows;
 }
 
-void
+uint64
 dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest)
 {
+	uint64 rows = 0;
 	ListCell *lc;
 
 	foreach(lc, plans)
@@ -87,9 +91,12 @@ dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (plan->utilityStmt != NULL)
 			ProcessUtility(plan, sql, false, PROCESS_UTILITY_QUERY, params, NULL, dest, NULL);
+		else if (plan->canSetTag)
+			rows = dp_run_query(plan, sql, params, dest);
 		else
-			dp_run_query(plan, sql, params, dest);
+			dp_run_query(plan, sql, params, None_Receiver);
 		PopActiveSnapshot();
 	}
 	CommandCounterIncrement();
+	return rows;
 }

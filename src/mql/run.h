@@ -28,11 +28,11 @@ dp_run_start(PlannedStmt *plan, const char *sql, ParamListInfo params, DestRecei
 /* Ends what was started. */
 extern void dp_run_end(QueryDesc *query);
 
-/* Runs a plan with the active snapshot from start to end. */
-extern void
+/* Runs a plan with the active snapshot from start to end; returns the number of rows. */
+extern uint64
 dp_run_query(PlannedStmt *plan, const char *sql, ParamListInfo params, DestReceiver *dest);
 
-/* Runs plans that write, each with a new snapshot. */
-extern void dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest);
+/* Runs plans that write, each with a new snapshot; returns the rows of the statement itself. */
+extern uint64 dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest);
 
 #endif /* DP_MQL_RUN_H */

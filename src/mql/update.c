@@ -36,7 +36,6 @@ static struct varlena *replace(const DpValue *replacement, const DpValue *doc);
 static void check_id(const DpValue *before, const DpValue *after);
 static struct varlena *id_first(struct varlena *doc);
 static void add_equal(const char *path, uint32 pathlen, const DpValue *value, void *arg);
-static struct varlena *update_insert(DpUpdate *update);
 
 /*
  * bson_update(doc bson, update bson_value, filter bson, array_filters bson_value, upsert boolean)
@@ -81,7 +80,7 @@ update_call(FunctionCallInfo fcinfo, UpdateForm form)
 		PG_RETURN_NULL();
 	update = update_cached(fcinfo, form);
 	if (PG_ARGISNULL(0))
-		PG_RETURN_POINTER(update_insert(update));
+		PG_RETURN_POINTER(dp_update_insert(update));
 
 	/* what was compressed or fetched is a copy of our own */
 	doc = DP_GETARG_VARLENA(0);
@@ -222,6 +221,12 @@ replace(const DpValue *replacement, const DpValue *doc)
 	return dp_builder_finish_bson(&b);
 }
 
+bool
+dp_update_replaces(const DpUpdate *update)
+{
+	return update->replacement != NULL;
+}
+
 /* Raises INVALID_PARAMETER_VALUE if a document lost its _id. */
 static void
 check_id(const DpValue *before, const DpValue *after)
@@ -244,8 +249,8 @@ check_id(const DpValue *before, const DpValue *after)
 /*
  * The document that an upsert inserts: see update.h.
  */
-static struct varlena *
-update_insert(DpUpdate *update)
+struct varlena *
+dp_update_insert(DpUpdate *update)
 {
 	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
 	DpValue nothing = { empty, sizeof(empty), DP_TYPE_DOCUMENT };

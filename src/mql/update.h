@@ -31,4 +31,10 @@ dp_update_compile(const DpValue *update, const DpValue *filter, const DpValue *a
  */
 extern struct varlena *dp_update_apply(DpUpdate *update, struct varlena *doc, bool own);
 
+/* The document that an upsert inserts, in the current memory context. */
+extern struct varlena *dp_update_insert(DpUpdate *update);
+
+/* Whether the update is a document that replaces the whole one. */
+extern bool dp_update_replaces(const DpUpdate *update);
+
 #endif /* DP_MQL_UPDATE_H */

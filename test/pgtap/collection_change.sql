@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(106);
+SELECT plan(115);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
@@ -76,6 +76,29 @@ SET LOCAL ROLE change_reader;
 SELECT is(collection_find_one_and_update('plain', '{}', '{$set: {a: 1}}', sort => '{_id: 1}') ->> '_id', '11', 'the first that a policy shows');
 SELECT is(collection_find_one_and_update('plain', '{_id: 1}', '{$set: {a: 1}}'), NULL, 'none that it hides');
 RESET ROLE;
+
+-- One document by its _id: triggers and rules see what they see of one statement.
+CREATE TABLE made_watched AS SELECT collection_create('watched');
+CREATE TABLE in_watched AS SELECT collection_insert('watched', '{_id: 1, n: 1}', '{_id: 2, n: 1}');
+CREATE TABLE fired (what text);
+CREATE FUNCTION deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO fired VALUES (tg_op || ' ' || tg_level); RETURN NULL; END $$;
+CREATE TRIGGER deny_row BEFORE UPDATE OR DELETE ON watched FOR EACH ROW WHEN (OLD._id = 1) EXECUTE FUNCTION deny();
+CREATE TRIGGER deny_statement AFTER UPDATE OR DELETE ON watched FOR EACH STATEMENT EXECUTE FUNCTION deny();
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,0)', 'a trigger keeps the row');
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 2}', '{$set: {n: 1}}')), '(1,0)', 'nothing changes');
+SELECT is(collection_delete('watched', '{_id: 1}'), 0::bigint, 'a trigger keeps it from deletion');
+SELECT is((SELECT string_agg(n || ' ' || what, ', ' ORDER BY what) FROM (SELECT what, count(*) n FROM fired GROUP BY what) x), '1 DELETE ROW, 1 DELETE STATEMENT, 1 UPDATE ROW, 2 UPDATE STATEMENT', 'they fire once each');
+DROP TRIGGER deny_row ON watched;
+DROP TRIGGER deny_statement ON watched;
+CREATE RULE nothing AS ON UPDATE TO watched DO INSTEAD NOTHING;
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(0,0)', 'a rule leaves nothing');
+DROP RULE nothing ON watched;
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,1)', 'until it is dropped');
+CREATE TABLE watched_more () INHERITS (watched);
+INSERT INTO watched_more VALUES ('1', '{"_id": 1, "n": 2}');
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,1)', 'one of two with the same _id');
+SELECT is(collection_delete('watched', '{_id: 1}'), 1::bigint, 'one is deleted');
+SELECT is((SELECT count(*) FROM watched WHERE _id = '1'), 1::bigint, 'one is left');
 
 -- ---------------------------------------------------------------- arrays of documents
 

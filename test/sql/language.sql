@@ -12,7 +12,7 @@ SELECT collection_find('books', '{title: {$regex: "("}}');
 -- Callers stay in it.
 CREATE FUNCTION change_threshold(n int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pattern_alter('books', 'buyers', bson_build('threshold', n));
+  PERFORM public.pattern_alter('public.books', 'buyers', public.bson_build('threshold', n));
 END
 $$;
 SELECT change_threshold(0);
@@ -31,14 +31,14 @@ $$;
 INSERT INTO books (doc) VALUES ('{_id: 1, buyers: [1, 2, 3, 4, 5]}');
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'books do not change'; END $$;
 CREATE TRIGGER refuse BEFORE UPDATE ON books FOR EACH ROW EXECUTE FUNCTION refuse();
-SELECT functions_of($$SELECT collection_update('books', '{}', '{$set: {a: 1}}'::bson, multi => true)$$);
+SELECT functions_of($$SELECT pattern_disable('books', 'buyers')$$);
 CREATE FUNCTION refused() RETURNS int VOLATILE STRICT LANGUAGE sql AS $$ SELECT 1 / (SELECT 0) $$;
-CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN refused(); END $$;
-SELECT functions_of($$SELECT collection_update('books', '{}', '{$set: {a: 1}}'::bson, multi => true)$$);
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN public.refused(); END $$;
+SELECT functions_of($$SELECT pattern_disable('books', 'buyers')$$);
 
 -- A function of the extension that this code calls leaves no line.
-CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM change_threshold(0); RETURN NEW; END $$;
-SELECT functions_of($$SELECT collection_update('books', '{}', '{$set: {a: 1}}'::bson, multi => true)$$);
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM public.change_threshold(0); RETURN NEW; END $$;
+SELECT functions_of($$SELECT pattern_disable('books', 'buyers')$$);
 
 -- An error that is thrown again, and another one after it.
 DO $$

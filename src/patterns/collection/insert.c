@@ -11,11 +11,9 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/text.h"
-#include "mql/collection_calls.h"
-#include "mql/run.h"
+#include "patterns/collection/calls.h"
 
 static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
 static ArrayBuildState *add_document(ArrayBuildState *docs, const DpValue *value);
@@ -27,12 +25,11 @@ Datum
 dp_collection_insert(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	ParamListInfo params = makeParamList(1);
+	ParamListInfo params;
 	DestReceiver *dest;
 	char *sql;
 	ArrayBuildState *docs = initArrayResult(dp_types()->bson, CurrentMemoryContext, false);
 	DpCall call = { 0 };
-	DpBuilder b;
 	Datum *arguments;
 	Oid *types;
 	bool *nulls;
@@ -49,23 +46,18 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 			null_document();
 		docs = add_argument(docs, arguments[i], types[i]);
 	}
-	dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
-	dp_builder_begin_document(&b);
-	dp_builder_end(&b);
 	call.relid = PG_GETARG_OID(0);
-	call.filter = dp_builder_finish_bson(&b);
+	call.filter = dp_call_no_fields();
 	dp_call_prepare(&call);
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	params->params[0].value = makeArrayResult(docs, CurrentMemoryContext);
-	params->params[0].isnull = false;
-	params->params[0].pflags = PARAM_FLAG_CONST;
-	params->params[0].ptype = get_array_type(dp_types()->bson);
+	params = dp_call_params(&call);
+	dp_call_set(params, DP_PARAM_DOCS, makeArrayResult(docs, CurrentMemoryContext));
 	dest = CreateDestReceiver(DestTuplestore);
 	SetTuplestoreDestReceiverParams(dest, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
 	sql = psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]);
-	dp_run_writes(dp_run_plan(sql, params, 0, NULL, NULL), sql, params, dest);
+	dp_call_write(sql, params, dest);
 	return (Datum) 0;
 }
 
@@ -80,7 +72,7 @@ add_argument(ArrayBuildState *docs, Datum argument, Oid type)
 	DpIter iter;
 	DpValue element;
 
-	if (type == get_array_type(dp_types()->bson))
+	if (type == dp_types()->bson_array)
 	{
 		Datum *elements;
 		bool *nulls;
