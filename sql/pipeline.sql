@@ -4,6 +4,14 @@ CREATE FUNCTION docpatterns._int(n bigint) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_pipeline_int' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._int(bigint) IS 'internal: an int32 if it fits, else an int64';
 
+CREATE FUNCTION docpatterns._sum(n bigint) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_pipeline_sum' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._sum(bigint) IS 'internal: as _int, 0 for NULL';
+CREATE FUNCTION docpatterns._sum(n numeric) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_pipeline_sum_long' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._sum(numeric) IS
+  'internal: a sum of integers as an int64 or, if it does not fit, a double; 0 for NULL';
+
 CREATE FUNCTION collection_aggregate(rel regclass, pipeline bson_value, let bson DEFAULT NULL)
   RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_collection_aggregate' LANGUAGE C VOLATILE COST 1000;

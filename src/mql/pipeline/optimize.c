@@ -22,6 +22,7 @@ typedef struct Fields
 	List *names; /* char * */
 } Fields;
 
+static List *used(const Fields *fields);
 static bool is_stage(const DpStageSpec *s, const char *name);
 static void add_field(Fields *fields, const char *path);
 static bool has_field(const Fields *fields, const char *path);
@@ -67,10 +68,35 @@ dp_pipeline_optimize(List *stages, List **fields)
 		}
 	}
 	stages = drop_unused(stages, &needs);
-	*fields = NIL;
-	if (!needs.all)
-		*fields = needs.names == NIL ? list_make1("_id") : needs.names;
+	*fields = used(&needs);
 	return stages;
+}
+
+List *
+dp_pipeline_fields(const List *stages)
+{
+	Fields needs = { true, NIL };
+
+	(void) drop_unused(list_copy(stages), &needs);
+	return used(&needs);
+}
+
+List *
+dp_pipeline_filter_fields(const DpValue *filter)
+{
+	Fields fields = { false, NIL };
+
+	add_filter(&fields, filter);
+	return used(&fields);
+}
+
+/* The names; NIL for all. */
+static List *
+used(const Fields *fields)
+{
+	if (fields->all)
+		return NIL;
+	return fields->names == NIL ? list_make1("_id") : fields->names;
 }
 
 static bool

@@ -51,9 +51,11 @@ typedef struct DpPipelineSql
 typedef struct DpQuery
 {
 	DpPipeline *pipeline;
-	Oid relid;       /* the relation that is read, or invalid */
-	List *fields;    /* names (char *) of those that are read of it; NIL: all */
-	const char *let; /* SQL: the document of variables; NULL if there are none */
+	Oid relid;           /* the relation that is read, or invalid */
+	List *fields;        /* names (char *) of those that are read of it; NIL: all */
+	struct DpRow *row;   /* of a relation without documents, or NULL */
+	const char *row_doc; /* its document: doc as long as that is the row's */
+	const char *let;     /* SQL: the document of variables; NULL if there are none */
 	StringInfoData with;
 	const char *members; /* of the last UNION ALL, and the query when it was added */
 	const char *united;
@@ -90,6 +92,10 @@ typedef struct DpStageSpec
  * the given ones.  *fields: first parts of the paths (char *) that it reads; NIL: all.
  */
 extern List *dp_pipeline_optimize(List *stages, List **fields);
+
+/* The fields that optimized stages read, and that a filter does, as above. */
+extern List *dp_pipeline_fields(const List *stages);
+extern List *dp_pipeline_filter_fields(const DpValue *filter);
 
 /* Adds a stage to a query.  location is that of its specification. */
 typedef void (*DpStageAdd)(DpQuery *q, const DpValue *spec, const DpLocation *location);
@@ -147,6 +153,12 @@ extern char *dp_query_text(DpQuery *q);
 /* Reads the relation, by its indexes, with a filter and in an order, which may be NULL. */
 extern void dp_query_read(DpQuery *q, const DpValue *filter, const DpValue *sort);
 
+/* Whether clauses of the query can use the columns of q->row; chooses the source. */
+extern bool dp_query_is_row(DpQuery *q);
+
+/* If so, adds a filter and an order, which may be NULL; the stages that follow are q->rest. */
+extern bool dp_query_read_row(DpQuery *q, const DpValue *filter, const DpValue *sort);
+
 /* Makes the query a subquery of a new one, whose document is a column. */
 extern void dp_query_nest(DpQuery *q);
 
@@ -202,6 +214,12 @@ extern const char *dp_query_row_order(DpQuery *q);
  * accumulator.  order is that of the rows, or NULL.
  */
 extern void dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *order);
+
+/*
+ * Does so for columns of a row by SQL's aggregates; returns false unless these give what the
+ * documents give.  The id and the totals have been checked.
+ */
+extern bool dp_query_group_row(DpQuery *q, const DpValue *id, const DpValue *totals);
 
 /* The accumulators' values, in one document. */
 extern char *dp_query_accumulate(DpQuery *q, const DpValue *totals, const char *order);

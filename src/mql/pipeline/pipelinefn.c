@@ -20,6 +20,7 @@
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
+#include "bson/cast.h"
 #include "mql/pipeline/pipeline.h"
 #include "mql/run.h"
 
@@ -276,12 +277,9 @@ dp_pipeline_statements(PG_FUNCTION_ARGS)
 										  TYPALIGN_INT));
 }
 
-/* _int(bigint) -> bson_value: an int32 if it fits. */
-DP_FUNCTION(dp_pipeline_int);
-Datum
-dp_pipeline_int(PG_FUNCTION_ARGS)
+static Datum
+int_value(int64 n)
 {
-	int64 n = PG_GETARG_INT64(0);
 	uint8 bytes[sizeof(int64)];
 	DpValue v = { bytes, sizeof(int64), DP_TYPE_INT64 };
 
@@ -293,5 +291,43 @@ dp_pipeline_int(PG_FUNCTION_ARGS)
 	}
 	else
 		dp_put_int64(bytes, n);
-	PG_RETURN_POINTER(dp_value_to_varlena(&v));
+	return PointerGetDatum(dp_value_to_varlena(&v));
+}
+
+/* _int(bigint) -> bson_value: an int32 if it fits. */
+DP_FUNCTION(dp_pipeline_int);
+Datum
+dp_pipeline_int(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(int_value(PG_GETARG_INT64(0)));
+}
+
+/* _sum(bigint) -> bson_value: the same, 0 for NULL. */
+DP_FUNCTION(dp_pipeline_sum);
+Datum
+dp_pipeline_sum(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(int_value(PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0)));
+}
+
+/* _sum(numeric) -> bson_value: a sum of int64s, which becomes a double if it is none; 0 for NULL.
+ */
+DP_FUNCTION(dp_pipeline_sum_long);
+Datum
+dp_pipeline_sum_long(PG_FUNCTION_ARGS)
+{
+	Datum sum;
+	Datum fits;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_DATUM(int_value(0));
+	sum = PG_GETARG_DATUM(0);
+	fits = DirectFunctionCall2(numeric_ge, sum,
+							   DirectFunctionCall1(int8_numeric, Int64GetDatum(PG_INT64_MIN)));
+	if (DatumGetBool(fits))
+		fits = DirectFunctionCall2(numeric_le, sum,
+								   DirectFunctionCall1(int8_numeric, Int64GetDatum(PG_INT64_MAX)));
+	if (DatumGetBool(fits))
+		PG_RETURN_POINTER(dp_datum_to_value(DirectFunctionCall1(numeric_int8, sum), INT8OID));
+	PG_RETURN_POINTER(dp_datum_to_value(DirectFunctionCall1(numeric_float8, sum), FLOAT8OID));
 }

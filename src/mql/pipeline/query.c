@@ -13,6 +13,7 @@
 
 #include "mql/collection_calls.h"
 #include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/row.h"
 
 static void append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence);
 static void append_clauses(StringInfo sql, DpQuery *q, bool fence);
@@ -162,6 +163,15 @@ dp_query_read(DpQuery *q, const DpValue *filter, const DpValue *sort)
 {
 	DpDocSource source;
 
+	q->row = dp_row_open(q->relid);
+	if (q->row != NULL)
+	{
+		appendStringInfoString(&q->from, q->row->source);
+		q->doc = q->row_doc = dp_row_document(q->row, q->fields);
+		q->computed = true;
+		(void) dp_query_read_row(q, filter, sort);
+		return;
+	}
 	dp_collection_source(q->relid, filter, sort, q->fields, &source);
 	appendStringInfoString(&q->from, source.from);
 	if (source.conditions != NULL)
@@ -169,6 +179,33 @@ dp_query_read(DpQuery *q, const DpValue *filter, const DpValue *sort)
 	q->doc = source.doc;
 	q->computed = source.computed;
 	q->order = source.order;
+}
+
+bool
+dp_query_is_row(DpQuery *q)
+{
+	start(q);
+	return q->row != NULL && q->doc == q->row_doc && q->changes == NIL && q->group == NULL &&
+		   q->window == NULL && !q->limited && q->skip == 0;
+}
+
+bool
+dp_query_read_row(DpQuery *q, const DpValue *filter, const DpValue *sort)
+{
+	char *conditions = NULL;
+
+	if (!dp_query_is_row(q))
+		return false;
+	if (filter != NULL)
+		conditions = dp_row_conditions(q->row, filter);
+	if (conditions != NULL)
+		dp_query_where(q, conditions);
+	if (sort != NULL)
+		q->order = dp_row_order(q->row, sort);
+	/* what they use need not be in the document */
+	if (filter != NULL || sort != NULL)
+		q->doc = q->row_doc = dp_row_document(q->row, dp_pipeline_fields(q->rest));
+	return true;
 }
 
 void

@@ -35,6 +35,8 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_query_read(q, spec, NULL);
 		return;
 	}
+	if (immutable && dp_query_read_row(q, spec, NULL))
+		return;
 	dp_query_before_where(q);
 	if (immutable)
 		dp_query_where(q, psprintf("%s OPERATOR(%s.@@) %s", q->doc, q->pipeline->own,
@@ -129,6 +131,8 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_query_read(q, NULL, spec);
 		return;
 	}
+	if (dp_query_read_row(q, NULL, spec))
+		return;
 	dp_query_before_order(q);
 	q->order =
 		psprintf("%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc, dp_sql_document(spec));

@@ -56,6 +56,9 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_bad_spec(location, "$group must have an expression \"_id\" for its groups");
 
 	dp_stage_check_totals(q, &totals, location);
+	dp_stage_check_expression(q, &id, &id_location);
+	if (dp_query_is_row(q) && dp_query_group_row(q, &id, &totals))
+		return;
 	dp_query_before_group(q);
 	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
@@ -255,7 +258,8 @@ dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_bad_spec(location, "$count must have the name of a field, without dots or dollar signs");
 	if (strcmp(name, "_id") == 0)
 		dp_bad_spec(location, "$count must have the name of another field than \"_id\"");
-	dp_query_before_group(q);
+	if (!dp_query_is_row(q))
+		dp_query_before_group(q);
 	q->order = NULL;
 	q->group = "";
 	q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";

@@ -26,6 +26,7 @@
 #include "mql/expression.h"
 #include "mql/filter.h"
 #include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/row.h"
 
 /* Fields in one call of bson_build(): functions have at most 100 arguments */
 #define BUILD_FIELDS 40
@@ -54,6 +55,7 @@ typedef struct Lookup
 } Lookup;
 
 static void parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l);
+static void look_up(Oid relid, const char *field, DpDocLookup *found);
 static bool take_unwind(DpQuery *q, const char *as);
 static bool reads_all(DpQuery *q, const Lookup *l);
 static float4 row_count(Oid relid);
@@ -94,7 +96,7 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	l.unwind = take_unwind(q, l.as);
 	if (l.local != NULL)
 	{
-		dp_collection_lookup(l.from, dp_path_of_field(l.foreign), &l.found);
+		look_up(l.from, l.foreign, &l.found);
 		/* what is split off is neither in the index nor in the column */
 		if (l.found.is_split && !l.found.is_key)
 		{
@@ -117,6 +119,14 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	find_compared(sub, &l, let);
 	dp_query_stages(sub, l.pipeline, &l.pipeline_location);
 	put_result(q, &l, sub);
+}
+
+/* How documents, or rows as documents, are found by values of a field. */
+static void
+look_up(Oid relid, const char *field, DpDocLookup *found)
+{
+	if (!dp_row_lookup(relid, field, found))
+		dp_collection_lookup(relid, dp_path_of_field(field), found);
 }
 
 static void
@@ -409,8 +419,11 @@ find_equal(DpQuery *sub, const Lookup *l, const char *values)
 			return;
 	}
 	/* a missing value is null, and so is undefined */
-	find_also(sub, psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values),
-			  psprintf("(%s IS NULL OR %s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value)",
+	find_also(
+		sub, psprintf("'null'::%s.bson_value OPERATOR(%s.=) ANY (%s)", own, own, values),
+		l->found.type != dp_types()->bson_value
+			? psprintf("%s IS NULL", expr)
+			: psprintf("(%s IS NULL OR %s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value)",
 					   expr, expr, own, own));
 }
 
@@ -436,7 +449,7 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 		!dp_document_find(first.data, first.len, "$match", 6, &filter) ||
 		!compared_field(&filter, l->let, &field, &name))
 		return;
-	dp_collection_lookup(l->from, dp_path_of_field(field), &found);
+	look_up(l->from, field, &found);
 	if (found.is_split && !found.is_key)
 		return;
 	value = psprintf("(%s OPERATOR(%s.->) %s)", let, sub->pipeline->own,
@@ -448,11 +461,12 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 		return;
 	}
 	find(sub, dp_doc_lookup_is(&found, value));
-	/* a missing variable equals a missing field */
+	/* a missing variable equals a missing field, and null a column that is NULL */
 	if (!found.is_key)
 		find_also(sub,
-				  psprintf("%s OPERATOR(%s.=) '{\"$undefined\": true}'::%s.bson_value", value,
-						   sub->pipeline->own, sub->pipeline->own),
+				  psprintf("%s OPERATOR(%s.=) '%s'::%s.bson_value", value, sub->pipeline->own,
+						   found.type == dp_types()->bson_value ? "{\"$undefined\": true}" : "null",
+						   sub->pipeline->own),
 				  psprintf("%s IS NULL", found.expr));
 }
 
