@@ -37,8 +37,8 @@ static DpValue divide(const DpRow *row, const DpValue *filter, StringInfo sql);
 static DpValue divide_each(const DpRow *row, const DpValue *filters, StringInfo sql);
 static void add(StringInfo sql, const char *condition);
 static const char *condition_of(const DpRow *row, DpRowColumn *c, const char *op, const DpValue *v);
-static const char *compare(const DpRow *row, const DpRowColumn *c, const char *op,
-						   const DpValue *v);
+static const char *
+compare(const DpRow *row, const DpRowColumn *c, const char *op, const DpValue *v);
 static const char *compare_time(const DpRowColumn *c, const char *op, int64 ms);
 static const char *among(const DpRow *row, const DpRowColumn *c, const DpValue *array);
 static char *literal(const DpRow *row, const DpRowColumn *c, const DpValue *v);
@@ -62,9 +62,9 @@ dp_row_open(Oid relid)
 	}
 	row->is_foreign = relkind == RELKIND_FOREIGN_TABLE;
 	row->own = quote_identifier(get_namespace_name(dp_types()->schema));
-	row->source =
-		psprintf("%s AS t", quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-													   RelationGetRelationName(rel)));
+	row->source = psprintf("%s AS t",
+						   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+													  RelationGetRelationName(rel)));
 	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -439,8 +439,8 @@ literal(const DpRow *row, const DpRowColumn *c, const DpValue *v)
 			if (v->type != DP_TYPE_BINARY || v->len != 5 + UUID_LEN || v->data[4] != DP_BINARY_UUID)
 				return NULL;
 			return psprintf("%s::pg_catalog.uuid",
-							quote_literal_cstr(DatumGetCString(DirectFunctionCall1(
-								uuid_out, PointerGetDatum(v->data + 5)))));
+							quote_literal_cstr(DatumGetCString(
+								DirectFunctionCall1(uuid_out, PointerGetDatum(v->data + 5)))));
 		case DP_ROW_OBJECTID:
 			if (v->type != DP_TYPE_OBJECTID)
 				return NULL;

@@ -113,8 +113,7 @@ group_key(const DpRow *row, const DpValue *v)
 									  : psprintf("coalesce(%s.to_bson(%s), 'null'::%s.bson_value)",
 												 row->own, c->sql, row->own);
 	if (v->type == DP_TYPE_DOCUMENT && dp_document_count(v->data, v->len) == 1 &&
-		dp_document_find(v->data, v->len, "$dateTrunc", 10, &spec) &&
-		spec.type == DP_TYPE_DOCUMENT)
+		dp_document_find(v->data, v->len, "$dateTrunc", 10, &spec) && spec.type == DP_TYPE_DOCUMENT)
 		return group_start(row, &spec);
 	return NULL;
 }
@@ -152,9 +151,9 @@ group_start(const DpRow *row, const DpValue *spec)
 	ms = dp_date_unit_ms(dp_date_unit(unit));
 	if (strcmp(unit, "week") == 0)
 	{
-		bool monday = pg_strncasecmp(week, "mon", 3) == 0;
+		bool monday = pg_strcasecmp(week, "monday") == 0;
 
-		if (!monday && pg_strncasecmp(week, "sun", 3) != 0)
+		if (!monday && pg_strcasecmp(week, "sunday") != 0)
 			return NULL;
 		origin = !monday ? "2000-01-02" : n > 1 ? "2000-01-03" : NULL;
 	}
@@ -228,10 +227,9 @@ aggregate(const DpRow *row, const DpElement *accumulator)
 	if (native && sum)
 		return psprintf("coalesce(%s.to_bson(pg_catalog.sum(%s)), '0'::%s.bson_value)", row->own,
 						c->sql, row->own);
-	native = native ||
-			 (range && (c->kind == DP_ROW_INTEGER || c->kind == DP_ROW_DATE ||
-						c->kind == DP_ROW_TIMESTAMP ||
-						(c->kind == DP_ROW_TEXT && dp_row_has_byte_order(c))));
+	native = native || (range && (c->kind == DP_ROW_INTEGER || c->kind == DP_ROW_DATE ||
+								  c->kind == DP_ROW_TIMESTAMP ||
+								  (c->kind == DP_ROW_TEXT && dp_row_has_byte_order(c))));
 	if (native)
 		return psprintf("pg_catalog.%s(%s)", name, c->sql);
 	if (sum)
