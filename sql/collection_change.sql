@@ -133,7 +133,8 @@ BEGIN
     ELSIF arguments OPERATOR(@extschema@.?) 'hint' THEN
       RAISE EXCEPTION 'operation % (%): hint is not supported', index, operation
         USING ERRCODE = 'feature_not_supported',
-          HINT = 'The planner chooses indexes by their statistics.';
+          HINT = 'The planner chooses indexes by their statistics. ANALYZE refreshes these, and '
+            'collection_explain() shows what it chooses.';
     ELSIF field IS NOT NULL THEN
       RAISE EXCEPTION 'operation % (%) has the unknown field "%"', index, operation, field
         USING ERRCODE = 'feature_not_supported',
