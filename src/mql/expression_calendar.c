@@ -178,8 +178,7 @@ dp_zone_parse(const char *s, uint32 len, DpZone *zone)
 		return offset_parse(s, len, &zone->offset);
 	memcpy(name, s, len);
 	name[len] = '\0';
-	if (pg_strcasecmp(name, "UTC") == 0 || pg_strcasecmp(name, "GMT") == 0 ||
-		strcmp(name, "Z") == 0)
+	if (pg_strcasecmp(name, "UTC") == 0 || pg_strcasecmp(name, "GMT") == 0)
 		return true;
 	/*
 	 * PostgreSQL also takes POSIX rules, of which "AB5" is one; names of zones have digits only in

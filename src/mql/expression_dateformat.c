@@ -32,7 +32,7 @@ typedef struct Reading
 	int second;
 	int millisecond;
 	DpZone zone;
-	bool zone_fixed; /* the caller specified the zone */
+	bool zone_fixed; /* the caller specified the zone, another one than UTC */
 	bool zone_read;  /* the text contains it */
 } Reading;
 
@@ -315,7 +315,7 @@ reading_init(Reading *r, const char *s, uint32 len, const DpZone *zone)
 	r->year = r->iso_year = -1;
 	r->month = r->day = r->day_of_year = r->iso_week = r->iso_day = -1;
 	r->hour = r->minute = r->second = r->millisecond = -1;
-	r->zone_fixed = zone != NULL;
+	r->zone_fixed = zone != NULL && (zone->tz != NULL || zone->offset != 0);
 	r->zone_read = false;
 	if (zone != NULL)
 		r->zone = *zone;

@@ -222,7 +222,7 @@ sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			CHECK_FOR_INTERRUPTS();
 			keyed[i].value = values[i];
 			keyed[i].offset = keys.len;
-			dp_sort_key_append(&keys, spec, &values[i]);
+			dp_sort_key_append_whole(&keys, spec, &values[i]);
 			keyed[i].len = keys.len - keyed[i].offset;
 			keyed[i].position = i;
 		}

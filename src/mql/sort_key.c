@@ -547,6 +547,22 @@ dp_sort_key_append(StringInfo out, const DpSortSpec *spec, const DpValue *doc)
 	keys_collect(&best, spec, positions);
 }
 
+void
+dp_sort_key_append_whole(StringInfo out, const DpSortSpec *spec, const DpValue *doc)
+{
+	for (int i = 0; i < spec->nfields; i++)
+	{
+		const DpPath *path = spec->fields[i].path;
+		Position p = { *doc, 0, false };
+		DpValue null = { (const uint8 *) "", 0, DP_TYPE_NULL };
+
+		if (p.value.type != DP_TYPE_DOCUMENT ||
+			(position_advance(&p, path) && p.step < path->nsteps) || p.value.type == DP_TYPE_EOD)
+			p.value = null;
+		dp_sort_key_append_value(out, &p.value, spec->fields[i].descending);
+	}
+}
+
 /* ---------------------------------------------------------------- SQL */
 
 /* Compiles for dp_spec_arg(). */

@@ -29,6 +29,9 @@ extern DpSortSpec *dp_sort_spec_compile(const DpValue *spec);
  */
 extern void dp_sort_key_append(StringInfo out, const DpSortSpec *spec, const DpValue *doc);
 
+/* The same for $sortArray, to which an array is one value that no path leads into. */
+extern void dp_sort_key_append_whole(StringInfo out, const DpSortSpec *spec, const DpValue *doc);
+
 /*
  * Appends bytes that sort as dp_value_compare() does, and that no other value's
  * bytes begin with; with descending they sort the other way round.
