@@ -152,3 +152,12 @@ dp_sql_document(const DpValue *document)
 {
 	return sql_literal(document, "bson");
 }
+
+char *
+dp_sql_regclass(Oid relid)
+{
+	const char *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+												  get_rel_name(relid));
+
+	return psprintf("%s::pg_catalog.regclass", quote_literal_cstr(name));
+}

@@ -41,4 +41,7 @@ extern void dp_sql_own_schema(StringInfo sql);
 extern char *dp_sql_value(const DpValue *value);
 extern char *dp_sql_document(const DpValue *document);
 
+/* A relation as a literal, palloc'd: '"schema".name'::regclass */
+extern char *dp_sql_regclass(Oid relid);
+
 #endif /* DP_BSON_CATALOG_H */

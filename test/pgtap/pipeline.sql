@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(176);
+SELECT plan(177);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -163,6 +163,7 @@ SELECT throws_ok($t$SELECT run('[{$facet: {a: [{$out: "x"}]}}]')$t$, '22023', NU
 ANALYZE orders;
 SELECT is(run('[{$collStats: {count: {}}}, {$project: {ns: 1, count: 1}}]'), '{"ns": "public.orders", "count": 5}', '$collStats');
 SELECT is(run('[{$collStats: {storageStats: {scale: 1024}}}, {$project: {n: "$storageStats.nindexes", s: "$storageStats.scaleFactor", t: {$eq: ["$storageStats.totalSize", {$add: ["$storageStats.storageSize", "$storageStats.totalIndexSize"]}]}}}]'), '{"n": 1, "s": 1024, "t": true}', 'sizes');
+SELECT is(btrim(sql('[{$indexStats: {}}]')), E'SELECT doc\n   FROM docpatterns._index_stats(''orders''::regclass, ''{}''::bson) s(doc)', 'the relation by its name');
 SELECT is(run('[{$indexStats: {}}, {$project: {name: 1, key: 1}}]'), '{"name": "orders_pkey", "key": {"_id": 1}}', '$indexStats');
 SELECT matches(run('[{$collStats: {}}, {$project: {host: 1}}]'), '^{"host": "[^"]+:[0-9]+"}$', 'the server is named');
 SELECT is(run('[{$collStats: {count: null, storageStats: null, latencyStats: null}}, {$project: {count: 1, storageStats: 1}}]'), '{}', 'options that are null are not given');

@@ -730,10 +730,8 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 	alias = dp_query_alias(q, "g");
 	set_field(q, column, as,
 			  psprintf("(SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM "
-					   "%s.graph_lookup(%s::pg_catalog.regclass, %s, %s, %s, %s, %s, %s) AS %s)",
-					   own, alias, own, own,
-					   quote_literal_cstr(quote_qualified_identifier(
-						   get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid))),
+					   "%s.graph_lookup(%s, %s, %s, %s, %s, %s, %s) AS %s)",
+					   own, alias, own, own, dp_sql_regclass(relid),
 					   dp_query_eval(q, &start, &start_location), dp_stage_sql_path(connect_from),
 					   dp_stage_sql_path(connect_to),
 					   depth == NULL ? "NULL::pg_catalog.int4" : depth,

@@ -107,7 +107,7 @@ describe(DpQuery *q, const char *function, const DpValue *options, const DpLocat
 		dp_bad_spec(location, "a relation is needed");
 	if (q->pipeline->in_facet)
 		dp_bad_spec(location, "statistics cannot be inside of $facet");
-	appendStringInfo(&q->from, "docpatterns.%s(%u::pg_catalog.regclass, %s) AS s (doc)", function,
-					 q->relid, dp_sql_document(options));
+	appendStringInfo(&q->from, "docpatterns.%s(%s, %s) AS s (doc)", function,
+					 dp_sql_regclass(q->relid), dp_sql_document(options));
 	q->doc = "s.doc";
 }
