@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(525);
+SELECT plan(526);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -62,7 +62,7 @@ SELECT is_empty(format('SELECT collection_distinct(%L, %L)', 'c', path), 'a path
 SELECT is((SELECT count(*) FROM collection_find('c', sort => '{}')), (SELECT collection_count('c')), 'no sort');
 SELECT throws_ok(t, e, NULL, t) FROM (VALUES ($$SELECT collection_find('c', skip => -1)$$, '22023'), ($$SELECT collection_find('c', take => -1)$$, '22023'), ($$SELECT collection_find('c', NULL)$$, '22004'), ($$SELECT collection_find(NULL)$$, '22004'), ($$SELECT collection_count('c', NULL)$$, '22004'),
   ($$SELECT collection_distinct('c', NULL)$$, '22004'), ($$SELECT collection_distinct('c', '"a')$$, '22023'), ($$SELECT collection_find('c', '{n: {$foo: 1}}')$$, '0A000'), ($$SELECT collection_find('c', '{n: {$in: 1}}')$$, '22023'), ($$SELECT collection_find('c', sort => '{n: 2}')$$, '22023'),
-  ($$SELECT collection_find('c', projection => '{n: 1, "sub.x": 0}')$$, '22023'), ($$SELECT collection_find('nope')$$, '42P01'), ($$SELECT collection_find(1::regclass)$$, '42P01'), ($$SELECT collection_find('c_pkey')$$, '42809')) x (t, e);
+  ($$SELECT collection_find('c', projection => '{n: 1, "sub.x": 0}')$$, '22023'), ($$SELECT collection_find('c', '{_id: "none"}', '{n: 1, "sub.x": 0}')$$, '22023'), ($$SELECT collection_find('nope')$$, '42P01'), ($$SELECT collection_find(1::regclass)$$, '42P01'), ($$SELECT collection_find('c_pkey')$$, '42809')) x (t, e);
 
 -- ---------------------------------------------------------------- what the planner makes of it
 

@@ -10,6 +10,7 @@
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "mql/projection.h"
 #include "patterns/collection/calls.h"
 
 static DestReceiver *row_receiver(FunctionCallInfo fcinfo);
@@ -45,6 +46,10 @@ dp_collection_find(PG_FUNCTION_ARGS)
 		appendStringInfoString(&sql, call.sql[DP_CALL_DOC]);
 	else
 	{
+		DpValue projection = dp_value_of_document(call.projection);
+
+		/* for its errors, if no document is found */
+		(void) dp_projection_compile(&projection, 0);
 		if (call.collation == NULL)
 			dp_sql_own_schema(&sql);
 		appendStringInfo(&sql,
