@@ -16,8 +16,8 @@ CREATE FUNCTION collection_aggregate(rel regclass, pipeline bson_value, let bson
   RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_collection_aggregate' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION collection_aggregate(regclass, bson_value, bson) IS
-  'The result of an aggregation pipeline, an array of stages, on the documents of a relation '
-  '(NULL: on none), computed by the SQL that collection_aggregate_sql() returns. let has '
+  'The result of an aggregation pipeline, an array of stages, on the documents or rows of a '
+  'relation (NULL: on none), computed by the SQL that collection_aggregate_sql() returns. let has '
   'variables. Needs SELECT, and the rights of what $merge or $out write, which return no rows. '
   'Errors: 22023 a bad specification, 0A000 an unknown stage or operator';
 

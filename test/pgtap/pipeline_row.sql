@@ -1,6 +1,6 @@
 -- Pipelines over relations without documents: rows as documents, their SQL and plans, and random ones beside a collection of the same documents.
 BEGIN;
-SELECT plan(56);
+SELECT plan(61);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \set seed 0.27
@@ -108,6 +108,16 @@ SELECT is(plan_of('readings', '[{$match: {sensor: 2}}, {$count: "n"}]') ~ '^Fore
 SELECT is(plan_of('readings', '[{$match: {moisture: {$gt: 505}}}, {$project: {ts: 1}}]') ~ 'Header Cond: \(moisture > 505\)', true, 'a condition on a measured column skips buckets');
 SELECT is(plan_of('readings', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}, {$project: {moisture: 1}}]') ~ 'Limit / Foreign Scan on readings t / Buckets: by index, from the end / Bucket Cond: \(sensor = 2\)$', true, 'the order of time needs no sort');
 SELECT is(run('readings', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}]'), run('plain', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}, {$unset: "_id"}]'), 'and is right');
+
+-- with documents: the other columns are their fields
+SELECT bucket_create('events', columns => 'device text COLLATE "C", at timestamptz, doc bson', group_by => '{device}', time_field => 'at');
+INSERT INTO events SELECT 'd' || i % 3, timestamptz '2024-05-01 00:00+00' + i * interval '1 min', bson_build('v', i % 10, 'device', 'x') FROM generate_series(1, 100) i;
+INSERT INTO events VALUES ('d9', '2024-05-02', NULL);
+SELECT is(run('events', '[{$match: {device: "d1", v: {$gt: 8}}}, {$sort: {at: -1}}, {$limit: 1}]'), '{"v": {"$numberInt": "9"}, "device": "d1", "at": {"$date": {"$numberLong": "1714526340000"}}}', 'columns beside documents are fields');
+SELECT is(run('events', '[{$match: {device: "d9"}}]'), '{"device": "d9", "at": {"$date": {"$numberLong": "1714608000000"}}}', 'also without a document');
+SELECT is(run('events', '[{$group: {_id: "$device", n: {$sum: "$v"}}}, {$sort: {_id: 1}}, {$limit: 1}]'), '{"_id": "d0", "n": {"$numberInt": "153"}}', 'they group documents');
+SELECT is(plan_of('events', '[{$match: {at: {$gte: ISODate("2024-05-01T00:00:00Z")}}}, {$group: {_id: "$device", n: {$sum: 1}}}]') ~ '^Foreign Scan / Relation: events', true, 'or headers');
+SELECT is(plan_of('events', '[{$match: {device: "d1", v: 5}}]') ~ 'Bucket Cond: \(device = ''d1''::text\)', true, 'and find buckets');
 
 -- ---------------------------------------------------------------- rows beside documents
 CREATE TABLE r (_id int PRIMARY KEY, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, n numeric, s text, sc varchar COLLATE "C", tz timestamptz, ts timestamp, d date, b bool, u uuid, o objectid, a int[], nn int NOT NULL);

@@ -49,6 +49,7 @@ dp_row_open(Oid relid)
 {
 	Relation rel = try_relation_open(relid, AccessShareLock);
 	DpRow *row = palloc0(sizeof(DpRow));
+	bool has_document = false;
 	char relkind;
 
 	if (rel == NULL)
@@ -74,8 +75,10 @@ dp_row_open(Oid relid)
 			continue;
 		if (att->atttypid == dp_types()->bson)
 		{
-			relation_close(rel, AccessShareLock);
-			return NULL;
+			has_document = has_document || !row->is_foreign || row->doc != NULL;
+			row->doc = psprintf("coalesce(t.%s, '{}'::%s.bson)",
+								quote_identifier(NameStr(att->attname)), row->own);
+			continue;
 		}
 		c = palloc(sizeof(DpRowColumn));
 		c->name = pstrdup(NameStr(att->attname));
@@ -88,6 +91,8 @@ dp_row_open(Oid relid)
 		row->columns = lappend(row->columns, c);
 	}
 	relation_close(rel, AccessShareLock);
+	if (has_document || (row->doc != NULL && dp_row_column(row, "_id") != NULL))
+		return NULL;
 	return row;
 }
 
@@ -137,11 +142,16 @@ dp_row_column(const DpRow *row, const char *name)
 char *
 dp_row_document(const DpRow *row, const List *fields)
 {
+	bool whole = row->doc != NULL && fields == NIL;
 	StringInfoData sql;
 	ListCell *lc;
 	int n = 0;
 
+	foreach(lc, fields)
+		whole = whole || (row->doc != NULL && dp_row_column(row, lfirst(lc)) == NULL);
 	initStringInfo(&sql);
+	if (whole)
+		appendStringInfoString(&sql, row->doc);
 	foreach(lc, row->columns)
 	{
 		DpRowColumn *c = lfirst(lc);
@@ -152,16 +162,20 @@ dp_row_document(const DpRow *row, const List *fields)
 			wanted = wanted || strcmp(lfirst(lc2), c->name) == 0;
 		if (!wanted)
 			continue;
-		if (n > 0 && n % BUILD_FIELDS == 0)
-			appendStringInfo(&sql, ") OPERATOR(%s.||) ", row->own);
-		appendStringInfo(&sql, n % BUILD_FIELDS == 0 ? "%s.bson_build(" : ", ", row->own);
+		if (n % BUILD_FIELDS > 0)
+			appendStringInfoString(&sql, ", ");
+		else
+		{
+			if (sql.len > 0)
+				appendStringInfo(&sql, "%s OPERATOR(%s.||) ", n > 0 ? ")" : "", row->own);
+			appendStringInfo(&sql, "%s.bson_build(", row->own);
+		}
 		appendStringInfo(&sql, "%s::pg_catalog.text, %s", quote_literal_cstr(c->name), c->sql);
 		n++;
 	}
-	if (n == 0)
+	if (sql.len == 0)
 		return psprintf("'{}'::%s.bson", row->own);
-	appendStringInfoChar(&sql, ')');
-	return n > BUILD_FIELDS ? psprintf("(%s)", sql.data) : sql.data;
+	return psprintf("(%s%s)", sql.data, n > 0 ? ")" : "");
 }
 
 bool

@@ -46,9 +46,13 @@ typedef struct DpRow
 	const char *own;    /* schema of the extension, quoted */
 	List *columns;      /* of DpRowColumn */
 	bool is_foreign;    /* a foreign table */
+	const char *doc;    /* its documents, of which columns are fields, too; NULL if it has none */
 } DpRow;
 
-/* NULL for a relation that has a column of type bson, and for what is no table or view. */
+/*
+ * NULL for what is no table or view, and for a relation with a column of type bson: unless it is
+ * the only one of a foreign table without an _id, whose other columns say what a document is about.
+ */
 extern DpRow *dp_row_open(Oid relid);
 
 /* The column that is the field of this name, which may be a path; NULL if there is none. */
