@@ -149,28 +149,56 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._index_stats(regclass, bson) IS 'internal: $indexStats';
 
-CREATE FUNCTION docpatterns._merge_field(value bson_value, field text) RETURNS boolean
+-- Functions of $merge; at is where the stage is.
+CREATE FUNCTION docpatterns._merge_field(doc bson, field text, at text) RETURNS bson
 LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  value @extschema@.bson_value := doc OPERATOR(@extschema@.->) field;
 BEGIN
-  IF value IS NULL OR @extschema@.bson_typeof(value) IN ('null', 'undefined', 'array') THEN
-    RAISE EXCEPTION 'field "%" must have a value that is not an array', field
-      USING ERRCODE = 'not_null_violation', DETAIL = '$merge identifies documents by it.';
+  IF value IS NULL THEN
+    RETURN @extschema@.bson_set(doc, field, 'null'::@extschema@.bson_value);
+  ELSIF @extschema@.bson_typeof(value) = 'array' THEN
+    RAISE EXCEPTION 'field "%" must not be an array', field USING
+      ERRCODE = 'invalid_parameter_value', DETAIL = concat('At path "', at, '".'),
+      HINT = '$merge identifies documents by it.';
   END IF;
-  RETURN true;
+  RETURN doc;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._merge_field(bson_value, text) IS
-  'internal: true if the value can identify a document, otherwise error 23502';
+COMMENT ON FUNCTION docpatterns._merge_field(bson, text, text) IS
+  'internal: the document with null in a field that is missing; error 22023 if it is an array';
 
-CREATE FUNCTION docpatterns._merge_fail(doc bson) RETURNS bson
+CREATE FUNCTION docpatterns._merge_fail(doc bson, at text) RETURNS bson
 LANGUAGE docpatterns IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'no document matches that with _id %', doc OPERATOR(@extschema@.->) '_id'
-    USING ERRCODE = 'no_data_found';
+    USING ERRCODE = 'no_data_found', DETAIL = concat('At path "', at, '".');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._merge_fail(bson) IS
+COMMENT ON FUNCTION docpatterns._merge_fail(bson, text) IS
   'internal: the error of a document that $merge does not find';
+
+CREATE FUNCTION docpatterns._merge_id(old bson, new bson, at text) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_pipeline_merge_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._merge_id(bson, bson, text) IS
+  'internal: the new version of a document, which has its _id; error 22023 if it has another one';
+
+CREATE FUNCTION docpatterns._merge_each(old bson, docs bson[], stages bson_value, variables bson,
+  let bson, at text) RETURNS bson
+LANGUAGE docpatterns STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  doc @extschema@.bson;
+BEGIN
+  FOREACH doc IN ARRAY docs LOOP
+    old := CASE WHEN old IS NULL THEN doc ELSE docpatterns._merge_id(old, docpatterns._update(old,
+      stages, docpatterns._let(doc, variables, let OPERATOR(@extschema@.||)
+        @extschema@.bson_build('new', doc))), at) END;
+  END LOOP;
+  RETURN old;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._merge_each(bson, bson[], bson_value, bson, bson, text) IS
+  'internal: applies stages of whenMatched with each document; without an old one the first is it';
 
 -- The languages with a document of variables, which may differ from row to row: compiled once per
 -- query. NULL without a document; let may be NULL. A "$$name" that the specification does not

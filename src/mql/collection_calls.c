@@ -85,6 +85,7 @@ static bool has_triggers(Relation rel, int event);
 static StringInfo compare_lookup(const DpDocLookup *lookup);
 static char *key_operand(Oid type, const char *value);
 static const char *key_fresh(Target *target);
+static char *new_id(Target *target);
 static char *insertion(Target *target);
 static char *row_id(Target *target);
 static bool shows_split(DpSplit *split, const List *fields);
@@ -580,6 +581,13 @@ key_fresh(Target *target)
 			   : "NULL";
 }
 
+/* The key of a row s (doc), which may be new. */
+static char *
+new_id(Target *target)
+{
+	return psprintf("coalesce(%s, %s)", row_id(target), key_fresh(target));
+}
+
 /* An INSERT of rows s (doc), up to its FROM. */
 static char *
 insertion(Target *target)
@@ -590,9 +598,8 @@ insertion(Target *target)
 	if (target->key == 0)
 		return psprintf("INSERT INTO %s AS t (%s) SELECT s.doc", name, column(target, target->doc));
 	/* a partitioned collection needs the key before its trigger fires */
-	return psprintf("INSERT INTO %s AS t (%s, %s) SELECT coalesce(%s, %s), s.doc", name,
-					column(target, target->key), column(target, target->doc), row_id(target),
-					key_fresh(target));
+	return psprintf("INSERT INTO %s AS t (%s, %s) SELECT %s, s.doc", name,
+					column(target, target->key), column(target, target->doc), new_id(target));
 }
 
 /* The key that a row s (doc) will have, NULL if it gets a new one. */
@@ -1284,6 +1291,7 @@ dp_collection_target(Oid relid, DpDocTarget *out)
 										   RelationGetRelationName(target.rel));
 	out->doc = pstrdup(column(&target, target.doc));
 	out->key = target.key == 0 ? NULL : pstrdup(column(&target, target.key));
+	out->id = target.key == 0 ? NULL : new_id(&target);
 	out->same = NULL;
 	if (target.key != 0)
 		out->same = psprintf("t.%s OPERATOR(%s.=) %s", out->key,

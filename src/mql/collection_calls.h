@@ -191,6 +191,7 @@ typedef struct DpDocTarget
 	char *name;   /* "schema"."relation" */
 	char *doc;    /* the column with the documents */
 	char *key;    /* that with their keys; NULL if there is none */
+	char *id;     /* its value for a row s (doc), or NULL */
 	char *insert; /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
 	char *same;   /* that a row s (doc) has the key of a row t */
 } DpDocTarget;

@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(177);
+SELECT plan(201);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -141,10 +141,46 @@ SELECT is((SELECT bson_to_json(doc) FROM target WHERE _id = 1), '{"_id": 1, "z":
 SELECT collection_create('coded');
 SELECT collection_create_index('coded', '{code: 1}', is_unique => true);
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "coded", on: "kode"}}]')$t$, '42P10', NULL, 'other fields need a unique index');
-SELECT throws_ok($t$SELECT run('[{$merge: {into: "coded", on: "code"}}]')$t$, '23502', NULL, 'and a value');
+SELECT throws_ok($t$SELECT run('[{$set: {code: [1]}}, {$merge: {into: "coded", on: "code"}}]')$t$, '22023', 'field "code" must not be an array', 'and no array');
+SELECT run('[{$match: {_id: 2}}, {$project: {v: {$literal: 1}}}, {$merge: {into: "coded", on: "code"}}]');
+SELECT is((SELECT bson_to_json(doc) FROM coded), '{"_id": 2, "v": 1, "code": null}', 'a field that is missing is null');
+DELETE FROM coded;
 SELECT run('[{$match: {_id: 1}}, {$project: {_id: 0, code: {$literal: "c"}, v: {$literal: 1}}}, {$merge: {into: "coded", on: "code"}}]');
 SELECT run('[{$match: {_id: 1}}, {$project: {_id: 0, code: {$literal: "c"}, w: {$literal: 2}}}, {$merge: {into: "coded", on: "code"}}]');
 SELECT is((SELECT string_agg(bson_to_json(doc - '_id'), ' ') FROM coded), '{"code": "c", "v": 1, "w": 2}', 'by which they find documents');
+-- a key that comes twice
+SELECT collection_create('twice');
+SELECT collection_insert('twice', '[{_id: "a", t: 1}]'::bson_value);
+CREATE FUNCTION keys(spec text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM collection_aggregate(NULL, ('{p: [{$documents: [{_id: "b", x: 1}, {_id: "a", x: 2}, {_id: "b", y: 3}, {y: 9}, {_id: "a", x: 4}]}, {$merge: ' || spec || '}]}')::bson -> 'p');
+  RETURN (SELECT string_agg(bson_to_json(doc - '_id'::text), ' ' ORDER BY bson_typeof(doc -> '_id') DESC, _id) FROM twice);
+EXCEPTION WHEN raise_exception THEN RETURN NULL;
+END $$;
+SAVEPOINT twice;
+SELECT is(keys('"twice"'), '{"t": 1, "x": 4} {"x": 1, "y": 3} {"y": 9}', 'documents with the same key are merged in their order');
+ROLLBACK TO twice;
+SELECT is(keys('{into: "twice", whenMatched: "replace"}'), '{"x": 4} {"y": 3} {"y": 9}', 'or the last stays');
+ROLLBACK TO twice;
+SELECT is(keys('{into: "twice", whenMatched: "keepExisting"}'), '{"t": 1} {"x": 1} {"y": 9}', 'or the first');
+ROLLBACK TO twice;
+SELECT is(keys('{into: "twice", whenMatched: [{$set: {n: {$add: [{$ifNull: ["$n", 0]}, 1]}, v: "$$new"}}, {$unset: "v._id"}]}'),
+  '{"t": 1, "n": 2, "v": {"x": 4}} {"x": 1, "n": 1, "v": {"y": 3}} {"y": 9}', 'or each gives a version');
+ROLLBACK TO twice;
+SELECT is(keys('{into: "twice", whenMatched: [{$set: {n: "$$new.x"}}], whenNotMatched: "discard"}'), '{"t": 1, "n": 4}', 'others can be left out');
+ROLLBACK TO twice;
+SELECT is(keys('{into: "twice", whenNotMatched: "discard"}'), '{"t": 1, "x": 4}', 'also those that merge');
+ROLLBACK TO twice;
+SELECT throws_ok($t$SELECT keys('{into: "twice", whenMatched: "fail"}')$t$, '23505', NULL, 'or it is an error');
+SELECT throws_ok($t$SELECT keys('{into: "twice", whenNotMatched: "fail"}')$t$, 'P0002', NULL, 'as one that is not there');
+DROP TABLE twice;
+SELECT is(keys('"twice"'), '{"x": 4} {"x": 1, "y": 3} {"y": 9}', 'a new collection');
+ROLLBACK TO twice;
+RELEASE twice;
+SELECT is((SELECT string_agg(stage, ' ') FROM (VALUES ('{$match: {_id: 1}}'), ('{$project: {_id: 1, at: 1}}'), ('{$set: {at: 1}}'), ('{$unset: ["a", "_id"]}'), ('{$group: {_id: "$at"}}'),
+  ('{$set: {_id: 1}}'), ('{$unset: "_id.a"}'), ('{$unwind: "$items"}')) AS v (stage) WHERE sql(('{p: [' || stage || ', {$merge: "twice"}]}')::bson -> 'p') ~ 'GROUP BY s'), '{$set: {_id: 1}} {$unset: "_id.a"} {$unwind: "$items"}', 'keys are only grouped if they can come twice');
+SELECT throws_ok($t$SELECT run('[{$match: {_id: 1}}, {$merge: {into: "target", whenMatched: [{$set: {_id: 7}}]}}]')$t$, '22023', '$merge cannot change "_id"', 'the _id stays');
+SELECT is(run('[{$match: {_id: 1}}, {$merge: {into: {db: null, coll: "target"}, let: null, whenNotMatched: null}}]'), NULL, 'null is the default');
 SELECT run('[{$match: {_id: 3}}, {$set: {at: 21}}, {$merge: "orders"}]');
 SELECT is((SELECT doc ->> 'at' FROM orders WHERE _id = 3), '21', '$merge into the source');
 
@@ -237,6 +273,11 @@ SELECT throws_ok($t$SELECT run('[{$sort: {at: 1, status: 1, at: -1}}]')$t$, '220
 SELECT is(run('[{$sort: {_id: NumberDecimal("-0.51")}}, {$limit: 1}, {$project: {_id: 1}}]'), '{"_id": 5}', 'a decimal direction is rounded');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", whenMatched: "fail", whenNotMatched: "discard"}}]')$t$, '22023', NULL, '$merge must be able to write');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", let: {a: 1}}}]')$t$, '22023', NULL, 'its variables are for stages');
+SELECT throws_ok('SELECT run(' || quote_literal('[{$match: {}}, {$merge: ' || spec || '}]') || ')', state, NULL, '$merge: ' || spec)
+  FROM (VALUES ('{into: "target", on: null}', '22023'), ('{into: "target", whenMatched: null}', '22023'), ('{into: "target", whenMatched: [1]}', '22023'), ('{into: "target", whenMatched: [{$match: {}}]}', '0A000'),
+  ('{into: "target", whenMatched: [], let: {new: "$a"}}', '22023'), ('{into: "target", whenMatched: [], let: {"$v": 1}}', '22023'), ('{into: "target", whenMatched: [], let: {v: {$foo: 1}}}', '0A000'),
+  ('{into: "nowhere", on: "a"}', '22023'), ('"$at"', '22023'), ('{into: {coll: "target", timeseries: {timeField: "at"}}}', '0A000')) AS v (spec, state);
+SELECT throws_like($t$SELECT run('[{$match: {}}, {$merge: {into: "target", whenMatched: [{$set: {a: 1}}, {$set: 1}]}}]')$t$, '%document of fields%', 'stages are checked before');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "target", on: ["a", "a"]}}]')$t$, '22023', NULL, 'a field identifies once');
 SELECT throws_ok($t$SELECT run('[{$merge: {into: "nowhere", whenNotMatched: "discard"}}]')$t$, '42P01', NULL, 'what only changes is not created');
 SELECT throws_ok($t$SELECT run('[{$sample: {}}]')$t$, '22023', NULL, '$sample needs a size');

@@ -11,9 +11,11 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 #include "bson/builder.h"
+#include "bson/compare.h"
 #include "mql/filter.h"
 #include "mql/projection.h"
 #include "mql/spec.h"
@@ -150,6 +152,42 @@ dp_pipeline_update(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	dp_check_document_size(result.len);
 	PG_RETURN_POINTER(dp_document_to_varlena(result.data, result.len));
+}
+
+/*
+ * _merge_id(old bson, new bson, at text) -> bson: the new version of a document, with its _id.
+ */
+DP_FUNCTION(dp_pipeline_merge_id);
+Datum
+dp_pipeline_merge_id(PG_FUNCTION_ARGS)
+{
+	DpValue old = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue new = dp_value_of_document(DP_GETARG_VARLENA(1));
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+	DpValue id;
+	DpValue other;
+
+	if (!dp_document_find(old.data, old.len, "_id", 3, &id))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+	if (dp_document_find(new.data, new.len, "_id", 3, &other))
+	{
+		if (dp_value_compare(&id, &other) != 0)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("$merge cannot change \"_id\""),
+							errdetail("At path \"%s\".", text_to_cstring(PG_GETARG_TEXT_PP(2))),
+							errhint("Remove it before: {$unset: \"_id\"}.")));
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+	}
+	dp_builder_init(&b, new.len + id.len + 8);
+	dp_builder_begin_document(&b);
+	dp_builder_append_value(&b, "_id", 3, &id);
+	dp_iter_init_value(&iter, &new);
+	while (dp_iter_next(&iter, &e))
+		dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+	dp_builder_end(&b);
+	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
 /* ---------------------------------------------------------------- variables */

@@ -114,7 +114,8 @@ dp_query_stages(DpQuery *q, const DpValue *pipeline, const DpLocation *location)
 							errmsg("pipeline must not have more than %d stages", MAX_STAGES)));
 		specs = lappend(specs, read_stage(q, &spec, location, list_length(specs)));
 	}
-	q->rest = dp_pipeline_optimize(specs, &q->fields);
+	q->stages = dp_pipeline_optimize(specs, &q->fields);
+	q->rest = list_copy(q->stages);
 	while (q->rest != NIL)
 	{
 		DpStageSpec *s = linitial(q->rest);

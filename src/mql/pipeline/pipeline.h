@@ -72,7 +72,8 @@ typedef struct DpQuery
 	bool limited;
 	int64 limit; /* if limited */
 	int64 skip;
-	List *rest; /* the stages (DpStageSpec *) that follow */
+	List *stages; /* of the pipeline (DpStageSpec *) */
+	List *rest;   /* those that follow */
 } DpQuery;
 
 /* ---------------------------------------------------------------- stages */

@@ -12,6 +12,7 @@
 #include "utils/varlena.h"
 
 #include "mql/collection_calls.h"
+#include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
 #include "mql/update_tree.h"
 
@@ -40,16 +41,23 @@ typedef struct Merge
 	DpValue stages; /* of MATCHED_PIPELINE */
 	Missing missing;
 	const char *let; /* SQL: the variables of the stages */
+	bool repeated;   /* the result may have a key twice */
+	const char *at;  /* SQL: where the stage is, for errors */
 } Merge;
 
 static Oid
 target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, const char **name);
 static void merge_on(Merge *merge, const DpValue *spec, const DpLocation *location);
 static int choice(const DpValue *spec, const char *const *names, int n, const DpLocation *location);
-static char *let_document(DpQuery *q, const DpValue *spec, const DpLocation *location);
+static void merge_stages(Merge *merge, const DpValue *spec, const DpLocation *location);
+static void merge_let(Merge *merge, const DpValue *spec, const DpLocation *location);
+static bool ids_differ(DpQuery *q);
+static bool changes_id(const DpValue *fields, bool projects);
+static void input(DpQuery *q, Merge *merge, StringInfo before, StringInfo after);
 static char *changed(DpQuery *q, Merge *merge, const char *new);
+static char *each(DpQuery *q, Merge *merge, const char *old);
 static char *conditions(DpQuery *q, Merge *merge);
-static char *fields_present(DpQuery *q, Merge *merge);
+static char *fields_filled(Merge *merge);
 static void add_write(DpQuery *q, const char *before, const char *after);
 
 /* ---------------------------------------------------------------- $merge */
@@ -66,10 +74,12 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpElement e;
 	Oid relid;
 	const char *name;
+	StringInfoData before;
 	StringInfoData after;
 	bool has_let = false;
 
 	merge.let = psprintf("'{}'::%s.bson", own);
+	merge.at = psprintf("%s::pg_catalog.text", quote_literal_cstr(dp_location_text(location)));
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
 		into.type = DP_TYPE_EOD;
@@ -77,29 +87,26 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		while (dp_iter_next(&iter, &e))
 		{
 			DpLocation inner = dp_location_field(location, &e);
+			bool is_null = e.value.type == DP_TYPE_NULL;
 
-			if (e.value.type == DP_TYPE_NULL && strcmp(e.name, "into") != 0)
-				continue;
 			if (strcmp(e.name, "into") == 0)
 				into = e.value;
 			else if (strcmp(e.name, "on") == 0)
 				merge_on(&merge, &e.value, &inner);
 			else if (strcmp(e.name, "let") == 0)
 			{
-				merge.let = let_document(q, &e.value, &inner);
-				has_let = true;
+				if (!is_null)
+					merge_let(&merge, &e.value, &inner);
+				has_let = !is_null;
 			}
 			else if (strcmp(e.name, "whenMatched") == 0 && e.value.type == DP_TYPE_ARRAY)
-			{
-				merge.matched = MATCHED_PIPELINE;
-				merge.stages = e.value;
-			}
+				merge_stages(&merge, &e.value, &inner);
 			else if (strcmp(e.name, "whenMatched") == 0)
 				merge.matched = choice(&e.value, matched, lengthof(matched), &inner);
-			else if (strcmp(e.name, "whenNotMatched") == 0)
-				merge.missing = choice(&e.value, missing, lengthof(missing), &inner);
-			else
+			else if (strcmp(e.name, "whenNotMatched") != 0)
 				dp_bad_spec(&inner, "$merge has no option \"%s\"", e.name);
+			else if (!is_null)
+				merge.missing = choice(&e.value, missing, lengthof(missing), &inner);
 		}
 		if (into.type == DP_TYPE_EOD)
 			dp_bad_spec(location, "$merge must have the name of a collection in \"into\"");
@@ -110,29 +117,42 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			dp_bad_spec(location, "\"whenMatched\" and \"whenNotMatched\" write nothing");
 	}
 	relid = target_relation(q, &into, location, &name);
-	if (!OidIsValid(relid) && merge.missing != MISSING_INSERT)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"%s\" does not exist", name)));
 	if (!OidIsValid(relid))
 	{
-		/* no document can match */
+		if (merge.missing != MISSING_INSERT)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+							errmsg("relation \"%s\" does not exist", name),
+							errdetail("At path \"%s\".", dp_location_text(location))));
+		if (merge.on != NIL)
+			dp_bad_spec(location, "a new collection has a unique index on \"_id\" only");
 		add_write(q,
 				  psprintf("SELECT %s.collection_create(%s::pg_catalog.text)", own,
 						   quote_literal_cstr(name)),
 				  NULL);
-		add_write(q, psprintf("INSERT INTO %s AS t (doc) SELECT s.doc FROM (", name), ") AS s");
-		return;
+		merge.target.name = unconstify(char *, name);
+		merge.target.doc = "doc";
+		merge.target.key = "_id";
+		merge.target.insert = psprintf("INSERT INTO %s AS t (doc) SELECT s.doc", name);
+		merge.target.same = psprintf("t._id OPERATOR(%s.=) (s.doc OPERATOR(%s.->) "
+									 "'_id'::pg_catalog.text)",
+									 own, own);
 	}
-	dp_collection_target(relid, &merge.target);
-	q->pipeline->target = relid;
+	else
+	{
+		dp_collection_target(relid, &merge.target);
+		q->pipeline->target = relid;
+	}
 	if (merge.on == NIL && merge.target.key == NULL)
 		merge.on = list_make1("_id");
+	merge.repeated = merge.matched != MATCHED_FAIL && merge.matched != MATCHED_KEEP &&
+					 (merge.on != NIL || !ids_differ(q));
 
+	initStringInfo(&before);
 	initStringInfo(&after);
-	appendStringInfo(&after, ") AS s%s%s", merge.on == NIL ? "" : " WHERE ",
-					 merge.on == NIL ? "" : fields_present(q, &merge));
-	if (merge.missing == MISSING_INSERT)
+	if (merge.missing == MISSING_INSERT && !(merge.repeated && merge.matched == MATCHED_PIPELINE))
 	{
+		appendStringInfo(&before, "%s FROM ", merge.target.insert);
+		input(q, &merge, &before, &after);
 		if (merge.matched != MATCHED_FAIL)
 		{
 			ListCell *lc;
@@ -150,18 +170,26 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 				appendStringInfo(&after, ") DO UPDATE SET %s = %s", merge.target.doc,
 								 changed(q, &merge, psprintf("excluded.%s", merge.target.doc)));
 		}
-		add_write(q, psprintf("%s FROM (", merge.target.insert), after.data);
+		add_write(q, before.data, after.data);
 		return;
 	}
-	appendStringInfo(&after, ") AS s ON %s WHEN MATCHED THEN ", conditions(q, &merge));
-	appendStringInfo(&after, "UPDATE SET %s = %s", merge.target.doc, changed(q, &merge, "s.doc"));
+	appendStringInfo(&before, "MERGE INTO %s AS t USING ", merge.target.name);
+	input(q, &merge, &before, &after);
+	appendStringInfo(&after, " ON %s WHEN MATCHED THEN UPDATE SET %s = %s", conditions(q, &merge),
+					 merge.target.doc, changed(q, &merge, "s.doc"));
 	if (merge.missing == MISSING_FAIL)
 		appendStringInfo(&after,
 						 " WHEN NOT MATCHED THEN INSERT (%s) VALUES "
-						 "(docpatterns._merge_fail(s.doc))",
-						 merge.target.doc);
-	add_write(q, psprintf("MERGE INTO %s AS t USING (SELECT s.doc FROM (", merge.target.name),
-			  after.data);
+						 "(docpatterns._merge_fail(s.doc, %s))",
+						 merge.target.doc, merge.at);
+	else if (merge.missing == MISSING_INSERT)
+		appendStringInfo(&after, " WHEN NOT MATCHED THEN INSERT (%s%s%s) VALUES (%s%s%s)",
+						 merge.target.id == NULL ? "" : merge.target.key,
+						 merge.target.id == NULL ? "" : ", ", merge.target.doc,
+						 merge.target.id == NULL ? "" : merge.target.id,
+						 merge.target.id == NULL ? "" : ", ",
+						 each(q, &merge, psprintf("NULL::%s.bson", own)));
+	add_write(q, before.data, after.data);
 }
 
 /*
@@ -180,7 +208,7 @@ target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, con
 	{
 		DpIter iter;
 		DpElement e;
-		const char *schema = NULL;
+		const char *schema = "";
 		const char *collection = NULL;
 
 		dp_iter_init_value(&iter, into);
@@ -188,22 +216,32 @@ target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, con
 		{
 			DpLocation inner = dp_location_field(location, &e);
 
-			if (strcmp(e.name, "db") == 0)
-				schema = dp_stage_string(&e.value, &inner);
-			else if (strcmp(e.name, "coll") == 0)
+			if (strcmp(e.name, "coll") == 0)
 				collection = dp_stage_string(&e.value, &inner);
-			else
+			else if (strcmp(e.name, "db") != 0 && strcmp(e.name, "timeseries") != 0)
 				dp_bad_spec(&inner, "a collection has no option \"%s\"", e.name);
+			else if (e.value.type == DP_TYPE_NULL)
+				continue;
+			else if (strcmp(e.name, "db") == 0)
+				schema = dp_stage_string(&e.value, &inner);
+			else
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("time series collections are not supported"),
+								errdetail("At path \"%s\".", dp_location_text(&inner)),
+								errhint("Write to a relation of the bucket pattern.")));
 		}
 		if (collection == NULL)
 			dp_bad_spec(location, "a collection must have a name in \"coll\"");
-		names = textToQualifiedNameList(cstring_to_text(schema == NULL ? collection
-																	   : psprintf("%s.%s", schema,
-																				  collection)));
+		names =
+			textToQualifiedNameList(cstring_to_text(schema[0] == '\0'
+														? collection
+														: psprintf("%s.%s", schema, collection)));
 	}
 	else
 		names = textToQualifiedNameList(cstring_to_text(dp_stage_string(into, location)));
 	relation = makeRangeVarFromNameList(names);
+	if (relation->relname[0] == '$')
+		dp_bad_spec(location, "the name of a collection must not begin with a dollar sign");
 	*name = quote_qualified_identifier(relation->schemaname, relation->relname);
 	return RangeVarGetRelid(relation, NoLock, true);
 }
@@ -253,12 +291,138 @@ choice(const DpValue *spec, const char *const *names, int n, const DpLocation *l
 	dp_bad_spec(location, "expected one of %s instead of \"%s\"", list.data, s);
 }
 
-/* Variables for the stages of whenMatched, which see the new document. */
-static char *
-let_document(DpQuery *q, const DpValue *spec, const DpLocation *location)
+static void
+merge_stages(Merge *merge, const DpValue *spec, const DpLocation *location)
 {
+	DpIter iter;
+	DpValue stage;
+	int n = 0;
+
+	merge->matched = MATCHED_PIPELINE;
+	merge->stages = *spec;
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next_value(&iter, &stage))
+	{
+		DpLocation inner = dp_location_index(location, n++);
+
+		dp_update_stage_check(&stage, DP_EXPR_LET | DP_EXPR_STAGE, &inner);
+	}
+}
+
+/* Variables for the stages of whenMatched, which see the new document. */
+static void
+merge_let(Merge *merge, const DpValue *spec, const DpLocation *location)
+{
+	DpIter iter;
+	DpElement e;
+
 	dp_stage_document(spec, location);
-	return dp_sql_document(spec);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpLocation inner = dp_location_field(location, &e);
+
+		dp_expr_check_variable(e.name, e.namelen, dp_location_text(&inner));
+		if (strcmp(e.name, "new") == 0 &&
+			(e.value.type != DP_TYPE_STRING || strcmp(DP_STRING_DATA(&e.value), "$$ROOT") != 0))
+			dp_bad_spec(&inner, "variable \"new\" is the new document, \"$$ROOT\"");
+		(void) dp_expr_compile(&e.value, DP_EXPR_LET, dp_location_text(&inner));
+	}
+	merge->let = dp_sql_document(spec);
+}
+
+/* Whether no two documents of the result have the same _id. */
+static bool
+ids_differ(DpQuery *q)
+{
+	static const char *const keep[] = { "$match", "$sort", "$limit", "$skip", "$sample", "$merge" };
+	static const char *const change[] = { "$project", "$set", "$addFields", "$unset" };
+	static const char *const group[] = { "$group", "$bucket", "$bucketAuto", "$sortByCount" };
+	DpDocLookup found = { 0 };
+	bool differ;
+	ListCell *lc;
+
+	if (OidIsValid(q->relid))
+		dp_collection_lookup(q->relid, dp_path_of_field("_id"), &found);
+	differ = found.is_key;
+	foreach(lc, q->stages)
+	{
+		DpStageSpec *s = lfirst(lc);
+		bool kept = false;
+
+		for (int i = 0; i < lengthof(keep); i++)
+			kept = kept || strcmp(s->name, keep[i]) == 0;
+		for (int i = 0; i < lengthof(change); i++)
+			kept = kept || (strcmp(s->name, change[i]) == 0 && !changes_id(&s->spec, i == 0));
+		differ = differ && kept;
+		for (int i = 0; i < lengthof(group); i++)
+			differ = differ || strcmp(s->name, group[i]) == 0;
+	}
+	return differ;
+}
+
+/* Whether fields of a stage give the _id another value; without one it gets a new value. */
+static bool
+changes_id(const DpValue *fields, bool projects)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (!dp_type_is_container(fields->type))
+		return fields->type == DP_TYPE_STRING && strncmp(DP_STRING_DATA(fields), "_id.", 4) == 0;
+	dp_iter_init_value(&iter, fields);
+	while (dp_iter_next(&iter, &e))
+		if (strncmp(e.name, "_id.", 4) == 0 ||
+			(strcmp(e.name, "_id") == 0 &&
+			 !(projects && (dp_type_is_number(e.value.type) || e.value.type == DP_TYPE_BOOL))) ||
+			(fields->type == DP_TYPE_ARRAY && changes_id(&e.value, false)))
+			return true;
+	return false;
+}
+
+/*
+ * The result as a FROM item s, before and after its query: a document for each key.  Documents with
+ * the same key become what applying them in their order makes of them; stages of whenMatched need
+ * all of them, in docs.
+ */
+static void
+input(DpQuery *q, Merge *merge, StringInfo before, StringInfo after)
+{
+	const char *own = q->pipeline->own;
+	const char *key = psprintf("s.doc OPERATOR(%s.->) '_id'::pg_catalog.text", own);
+	const char *docs = "pg_catalog.array_agg(s.doc ORDER BY s.n)";
+	ListCell *lc;
+
+	if (merge->on != NIL)
+	{
+		StringInfoData values;
+
+		initStringInfo(&values);
+		foreach(lc, merge->on)
+			appendStringInfo(&values, "%ss.doc OPERATOR(%s.->) %s",
+							 foreach_current_index(lc) > 0 ? ", " : "", own,
+							 dp_stage_sql_path(lfirst(lc)));
+		key = psprintf("%s.bson_array(%s)", own, values.data);
+	}
+	if (merge->repeated)
+		appendStringInfo(before,
+						 "(SELECT %s AS doc FROM (SELECT s.doc, %s AS k, "
+						 "pg_catalog.row_number() OVER () AS n FROM ",
+						 merge->matched == MATCHED_MERGE
+							 ? psprintf("%s.bson_merge_agg(s.doc ORDER BY s.n)", own)
+						 : merge->matched == MATCHED_REPLACE
+							 ? "(pg_catalog.array_agg(s.doc ORDER BY s.n DESC))[1]"
+							 : psprintf("%s AS docs, (%s)[1]", docs, docs),
+						 key);
+	if (merge->on != NIL)
+		appendStringInfo(before, "(SELECT %s AS doc FROM ", fields_filled(merge));
+	appendStringInfoChar(before, '(');
+	appendStringInfoString(after, ") AS s");
+	if (merge->on != NIL)
+		appendStringInfoString(after, ") AS s");
+	if (merge->repeated)
+		appendStringInfoString(after,
+							   ") AS s GROUP BY s.k, CASE WHEN s.k IS NULL THEN s.n END) AS s");
 }
 
 /* The new version of an existing document t, given the new document. */
@@ -268,17 +432,29 @@ changed(DpQuery *q, Merge *merge, const char *new)
 	const char *own = q->pipeline->own;
 	char *old = psprintf("t.%s", merge->target.doc);
 
+	if (merge->matched == MATCHED_PIPELINE && merge->repeated)
+		return each(q, merge, old);
+	if (merge->matched == MATCHED_PIPELINE)
+		return psprintf("docpatterns._merge_id(%s, docpatterns._update(%s, %s, docpatterns._let("
+						"%s, %s, %s%s.bson_build('new'::pg_catalog.text, %s))), %s)",
+						old, old, dp_sql_value(&merge->stages), new, merge->let,
+						q->let == NULL ? "" : psprintf("%s OPERATOR(%s.||) ", q->let, own), own,
+						new, merge->at);
 	/* other fields identify documents, which keep their _id */
-	if (merge->on != NIL && merge->matched != MATCHED_PIPELINE)
+	if (merge->on != NIL)
 		new = psprintf("%s.bson_unset(%s, '_id'::pg_catalog.text)", own, new);
-	if (merge->matched == MATCHED_REPLACE)
-		return psprintf("%s", new);
-	if (merge->matched == MATCHED_MERGE)
-		return psprintf("%s OPERATOR(%s.||) %s", old, own, new);
-	return psprintf("docpatterns._update(%s, %s, docpatterns._let(%s, %s, %s%s.bson_build("
-					"'new'::pg_catalog.text, %s)))",
-					old, dp_sql_value(&merge->stages), new, merge->let,
-					q->let == NULL ? "" : psprintf("%s OPERATOR(%s.||) ", q->let, own), own, new);
+	return merge->matched == MATCHED_REPLACE ? psprintf("%s", new)
+											 : psprintf("%s OPERATOR(%s.||) %s", old, own, new);
+}
+
+/* What the stages make of a document and, one after the other, all documents with its key. */
+static char *
+each(DpQuery *q, Merge *merge, const char *old)
+{
+	return psprintf("docpatterns._merge_each(%s, s.docs, %s, %s, %s, %s)", old,
+					dp_sql_value(&merge->stages), merge->let,
+					q->let == NULL ? psprintf("'{}'::%s.bson", q->pipeline->own) : q->let,
+					merge->at);
 }
 
 /* That a row s is the same document as t. */
@@ -303,22 +479,17 @@ conditions(DpQuery *q, Merge *merge)
 	return sql.data;
 }
 
-/* That a row s has the fields that identify it: others than the _id are not made up. */
+/* The document s with all fields that identify it. */
 static char *
-fields_present(DpQuery *q, Merge *merge)
+fields_filled(Merge *merge)
 {
-	StringInfoData sql;
+	char *doc = "s.doc";
 	ListCell *lc;
 
-	initStringInfo(&sql);
 	foreach(lc, merge->on)
-	{
-		char *path = dp_stage_sql_path(lfirst(lc));
-
-		appendStringInfo(&sql, "%sdocpatterns._merge_field(s.doc OPERATOR(%s.->) %s, %s)",
-						 sql.len > 0 ? " AND " : "", q->pipeline->own, path, path);
-	}
-	return sql.data;
+		doc = psprintf("docpatterns._merge_field(%s, %s, %s)", doc, dp_stage_sql_path(lfirst(lc)),
+					   merge->at);
+	return doc;
 }
 
 /* ---------------------------------------------------------------- $out */
