@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(183);
+SELECT plan(186);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -135,6 +135,13 @@ SELECT is(run('customers', '[{$graphLookup: {from: "customers", startWith: "$by"
   E'{"_id": 1, "up": [{"n": "Eve", "d": {"$numberLong": "0"}}]}\n{"_id": 2, "up": [{"n": "Ada", "d": {"$numberLong": "0"}}, {"n": "Eve", "d": {"$numberLong": "1"}}]}\n{"_id": 3, "up": []}', '$graphLookup');
 SELECT is(run('customers', '[{$match: {_id: 2}}, {$graphLookup: {from: "customers", startWith: ["$by", 2], connectFromField: "by", connectToField: "_id", as: "up", maxDepth: 0, restrictSearchWithMatch: {name: {$ne: "Bob"}}}}, {$unwind: "$up"}, {$project: {n: "$up.name"}}]'),
   '{"_id": 2, "n": "Ada"}', 'with all options and several starts');
+SELECT is(run('customers', '[{$graphLookup: {from: "customers", startWith: "$by", connectFromField: "by", connectToField: "_id", as: "up", restrictSearchWithMatch: {name: {$ne: "Eve"}}}}, {$project: {up: "$up.name"}}]'),
+  E'{"_id": 1, "up": []}\n{"_id": 2, "up": ["Ada"]}\n{"_id": 3, "up": []}', 'by the key');
+SELECT collection_create('round');
+INSERT INTO round (doc) VALUES ('{_id: 1, to: [{id: 2}, {id: [3, 1]}]}'), ('{_id: 2, to: {id: {$numberLong: "1"}}}'), ('{_id: 3, to: [{id: 2}]}');
+SELECT is(run(NULL, '[{$documents: [{s: [2.0, [1], null]}, {s: 7}, {}]}, {$graphLookup: {from: "round", startWith: {$ifNull: ["$s", 3]}, connectFromField: "to.id", connectToField: "_id", as: "r"}}, {$project: {n: {$sortArray: {input: "$r._id", sortBy: 1}}}}]'),
+  E'{"n": []}\n{"n": [1, 2, 3]}\n{"n": [1, 2, 3]}', 'in a circle, by several links and numbers that are equal');
+SELECT alike(plan('customers', '[{$graphLookup: {from: "customers", startWith: "$by", connectFromField: "by", connectToField: "_id", as: "up"}}]'), '%Recursive Union%', 'is a recursive query');
 
 -- $unionWith, $documents, $facet
 SELECT is((SELECT string_agg(d ->> '_id', ',') FROM collection_aggregate('customers', '[{$sort: {_id: -1}}, {$limit: 2}, {$unionWith: {coll: "orders", pipeline: [{$match: {n: {$gte: 7}}}, {$sort: {n: 1}}]}}, {$unionWith: {pipeline: [{$documents: [{_id: 0}]}]}}]') d), '3,2,12,13,0', '$unionWith');

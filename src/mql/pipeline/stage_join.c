@@ -12,6 +12,8 @@
  *		a join of the values of all local and all foreign documents, which PostgreSQL hashes.
  *
  * $unwind of its result makes it an ordinary join.
+ *
+ * $graphLookup by the key of a collection is a recursive query, any other calls graph_lookup().
  */
 #include "postgres.h"
 
@@ -78,6 +80,9 @@ static char *beside(DpQuery *q, const char *column);
 static void set_field(DpQuery *q, const char *column, const char *field, const char *value);
 static char *put(const char *own, const char *doc, const char *field, const char *value);
 static void unite(DpQuery *q, DpQuery *other);
+static char *start_values(DpQuery *q, const DpValue *start, const DpLocation *location);
+static char *find_reached(DpQuery *q, Oid relid, const DpDocLookup *found,
+						  const DpValue *restricted, const char *start, const char *connect_from);
 static void build_start(Build *b, const char *own);
 static void build_add(Build *b, const char *name, const char *value);
 static const char *build_end(Build *b);
@@ -669,10 +674,10 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 	const char *depth_field = NULL;
 	const char *column;
 	char *depth = NULL;
-	char *restrict_to = NULL;
 	char *alias;
 	Oid relid = InvalidOid;
 	DpValue start = { NULL, 0, DP_TYPE_EOD };
+	DpValue restricted = { NULL, 0, DP_TYPE_EOD };
 	DpLocation start_location;
 	DpDocLookup found;
 	DpIter iter;
@@ -708,7 +713,7 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 		{
 			dp_stage_document(&e.value, &inner);
 			(void) dp_filter_compile(&e.value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, &inner);
-			restrict_to = dp_sql_document(&e.value);
+			restricted = e.value;
 		}
 		else
 			dp_bad_spec(&inner, "$graphLookup has no option \"%s\"", e.name);
@@ -727,6 +732,14 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 						errhint("Name the view of its whole documents.")));
 
 	column = dp_query_column(q);
+	if (found.is_key && depth == NULL && depth_field == NULL)
+	{
+		set_field(q, column, as,
+				  find_reached(q, relid, &found,
+							   restricted.type == DP_TYPE_EOD ? NULL : &restricted,
+							   start_values(q, &start, &start_location), connect_from));
+		return;
+	}
 	alias = dp_query_alias(q, "g");
 	set_field(q, column, as,
 			  psprintf("(SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM "
@@ -735,10 +748,50 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 					   dp_query_eval(q, &start, &start_location), dp_stage_sql_path(connect_from),
 					   dp_stage_sql_path(connect_to),
 					   depth == NULL ? "NULL::pg_catalog.int4" : depth,
-					   restrict_to == NULL ? psprintf("NULL::%s.bson", own) : restrict_to,
+					   restricted.type == DP_TYPE_EOD ? psprintf("NULL::%s.bson", own)
+													  : dp_sql_document(&restricted),
 					   depth_field == NULL ? "NULL::pg_catalog.text"
 										   : dp_stage_sql_path(depth_field),
 					   alias));
+}
+
+/* The values where a search starts, of the document: those of a set-returning function. */
+static char *
+start_values(DpQuery *q, const DpValue *start, const DpLocation *location)
+{
+	if (start->type == DP_TYPE_STRING && DP_STRING_DATA(start)[0] == '$' &&
+		DP_STRING_DATA(start)[1] != '$' && strchr(DP_STRING_DATA(start), '.') == NULL)
+		return psprintf("docpatterns._join_local(%s, %s)", q->doc,
+						dp_stage_sql_path(DP_STRING_DATA(start) + 1));
+	return psprintf("docpatterns._join_local(%s.bson_build('v'::pg_catalog.text, %s), 'v')",
+					q->pipeline->own, dp_query_eval(q, start, location));
+}
+
+/*
+ * The documents whose keys are among the values, then those whose keys they have at the path, and
+ * so on: a recursive query, in which each document is found once, because it has its key.
+ */
+static char *
+find_reached(DpQuery *q, Oid relid, const DpDocLookup *found, const DpValue *restricted,
+			 const char *start, const char *connect_from)
+{
+	const char *own = q->pipeline->own;
+	DpQuery *sub = dp_query_make(q->pipeline, relid, NULL);
+	char *reached = dp_query_alias(q, "g");
+	char *value = dp_query_alias(q, "l");
+	char *next = dp_query_alias(q, "f");
+	char *step;
+
+	if (restricted != NULL)
+		dp_query_read(sub, restricted, NULL);
+	dp_query_before_from(sub);
+	dp_query_where(sub, dp_doc_lookup_is(found, psprintf("%s.v", value)));
+	step = psprintf("AS %s CROSS JOIN LATERAL (%s) AS %s", value, dp_query_text(sub), next);
+	return psprintf("(WITH RECURSIVE %s AS (SELECT %s.doc FROM (SELECT %s AS v) %s UNION "
+					"SELECT %s.doc FROM (SELECT docpatterns._join_local(%s.doc, %s) AS v FROM %s) "
+					"%s) SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM %s)",
+					reached, next, start, step, next, reached, dp_stage_sql_path(connect_from),
+					reached, step, own, reached, own, reached);
 }
 
 /* ---------------------------------------------------------------- $unionWith and $documents */
