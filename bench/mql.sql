@@ -68,3 +68,30 @@ SELECT compare('update: five operators, S', 0.6,
   $$SELECT count(bson_update(doc, '{$unset: {last: ""}, $inc: {number: 1}, $set: {status: "new", seen: true}, $push: {items: {sku: "C"}}}')) FROM bson_s$$);
 SELECT compare('update: nothing changes, S', 0.6, $$SELECT count(jsonb_set(doc, '{nothing}', '5', false)) FROM jsonb_s$$,
                                                   $$SELECT count(bson_update(doc, '{$unset: {nothing: ""}}')) FROM bson_s$$);
+
+-- Calls for collections beside the statements that a program would prepare, 2,000 documents each.
+SELECT collection_create('calls') \g /dev/null
+SELECT collection_create_index('calls', '{number: 1}') \g /dev/null
+CREATE TABLE calls_before AS SELECT bson_build('_id', i, 'number', i, 'n', 0, 'note', repeat('x', 200)) AS doc FROM generate_series(1, 2000) AS i;
+CREATE OR REPLACE FUNCTION compare_call(name text, bar float8, base text, ours text, cleanup text DEFAULT NULL) RETURNS SETOF text LANGUAGE sql AS $$
+  SELECT compare(name, bar, format(work, base), format(work, ours), cleanup)
+    FROM (SELECT 'DO $d$ DECLARE inc bson := ''{"$inc": {"n": 1}}''; key bson_value; id bson; number bson; whole bson; r bson; BEGIN FOR i IN 1 .. 2000 LOOP key := i::bson_value; id := bson_build(''_id'', i); number := bson_build(''number'', i); '
+                 'whole := bson_build(''number'', i, ''n'', random(), ''note'', repeat(''y'', 200)); %s; END LOOP; END $d$' AS work) AS w $$;
+SELECT format('TRUNCATE calls; INSERT INTO calls (doc) SELECT doc FROM %I.calls_before', current_schema) AS refill \gset
+:refill;
+VACUUM ANALYZE calls;
+\echo
+\echo 'call                                       SQL ms   call ms   ratio    bar'
+SELECT compare_call('collection_find, _id', 2, 'PERFORM doc FROM calls WHERE _id = key', $$PERFORM collection_find('calls', id)$$);
+SELECT compare_call('collection_count, _id', 2, 'PERFORM count(*) FROM calls WHERE _id = key', $$PERFORM collection_count('calls', id)$$);
+SELECT compare_call('collection_insert', 2, 'INSERT INTO calls (doc) VALUES (bson_set(whole, ''_id'', -i))', $$PERFORM collection_insert('calls', bson_set(whole, '_id', -i))$$, :'refill');
+SELECT compare_call('collection_update, _id', 1.5, 'UPDATE calls SET doc = bson_update(doc, inc) WHERE _id = key', $$PERFORM collection_update('calls', id, inc)$$, :'refill');
+SELECT compare_call('collection_replace, _id', 1.5, 'UPDATE calls SET doc = bson_update(doc, whole) WHERE _id = key', $$PERFORM collection_replace('calls', id, whole)$$, :'refill');
+SELECT compare_call('collection_find_one_and_update, _id', 1.5, 'UPDATE calls SET doc = bson_update(doc, inc) WHERE _id = key RETURNING doc INTO r', $$PERFORM collection_find_one_and_update('calls', id, inc)$$, :'refill');
+SELECT compare_call('collection_delete, _id', 2, 'DELETE FROM calls WHERE _id = key', $$PERFORM collection_delete('calls', id)$$, :'refill');
+SELECT compare_call('collection_find_one_and_delete, _id', 2, 'DELETE FROM calls WHERE _id = key RETURNING doc INTO r', $$PERFORM collection_find_one_and_delete('calls', id)$$, :'refill');
+-- equal to a value: SQL finds no elements of arrays, so there are none
+ALTER TABLE calls ADD CHECK (bson_validate(doc, '{properties: {number: {bsonType: "int"}}}'));
+SELECT compare_call('collection_find, index', 2, $$PERFORM doc FROM calls WHERE doc -> 'number' = key$$, $$PERFORM collection_find('calls', number)$$);
+SELECT compare_call('collection_update, index', 2.5, $$UPDATE calls SET doc = bson_update(doc, inc) WHERE doc -> 'number' = key$$, $$PERFORM collection_update('calls', number, inc)$$, :'refill');
+DROP TABLE calls, calls_before;
