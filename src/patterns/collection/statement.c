@@ -3,9 +3,10 @@
  *		The statements of calls for collections.  Programs make the same calls again and again, so
  *		the session keeps the last statements.
  *
- * A statement keeps one plan for all values only while that plan is a look-up of a few rows by an
- * index: it is good for other values too, and when the table grows.  Other statements are planned
- * for the values of each call, because the plan for a rare value is wrong for a common one.
+ * A statement keeps one plan for all values only while that plan is an INSERT, or a look-up of a
+ *few rows by an index: it is good for other values too, and when the table grows.  Other statements
+ *are planned for the values of each call, because the plan for a rare value is wrong for a common
+ *one.
  */
 #include "postgres.h"
 
@@ -44,7 +45,7 @@ static SPIPlanPtr plan_make(const char *sql, ParamListInfo params, int options);
 static CachedPlan *plan_guarded(KeptPlan *kept, ParamListInfo params);
 static CachedPlan *plan_choose(KeptPlan *kept, ParamListInfo params);
 static CachedPlanSource *plan_source(SPIPlanPtr plan);
-static bool is_lookup(Plan *top);
+static bool is_general(const PlannedStmt *statement);
 static void row_startup(DestReceiver *self, int operation, TupleDesc desc);
 static bool row_receive(TupleTableSlot *slot, DestReceiver *self);
 static void row_end(DestReceiver *self);
@@ -197,13 +198,13 @@ plan_guarded(KeptPlan *kept, ParamListInfo params)
 	return plan;
 }
 
-/* The plan for any values if it is a look-up, else one for these values. */
+/* The plan for any values if it is general, else one for these values. */
 static CachedPlan *
 plan_choose(KeptPlan *kept, ParamListInfo params)
 {
 	CachedPlan *plan = GetCachedPlan(plan_source(kept->any), NULL, CurrentResourceOwner, NULL);
 
-	if (plan->stmt_list == NIL || is_lookup(linitial_node(PlannedStmt, plan->stmt_list)->planTree))
+	if (plan->stmt_list == NIL || is_general(linitial_node(PlannedStmt, plan->stmt_list)))
 		return plan;
 	ReleaseCachedPlan(plan, CurrentResourceOwner);
 	if (kept->each == NULL)
@@ -217,15 +218,18 @@ plan_source(SPIPlanPtr plan)
 	return linitial(SPI_plan_get_plan_sources(plan));
 }
 
+/* Whether a plan is good for any values: a look-up, or an INSERT of documents. */
 static bool
-is_lookup(Plan *top)
+is_general(const PlannedStmt *statement)
 {
-	Plan *scan = top;
+	Plan *scan = statement->planTree;
 
+	if (statement->commandType == CMD_INSERT)
+		return true;
 	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort) || IsA(scan, Agg) ||
 							IsA(scan, LockRows) || IsA(scan, ModifyTable)))
 		scan = outerPlan(scan);
-	return scan != NULL && top->total_cost < LOOKUP_COST &&
+	return scan != NULL && statement->planTree->total_cost < LOOKUP_COST &&
 		   (IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan) || IsA(scan, TidScan));
 }
 
