@@ -12,34 +12,36 @@ CREATE FUNCTION docpatterns._sum(n numeric) RETURNS bson_value
 COMMENT ON FUNCTION docpatterns._sum(numeric) IS
   'internal: a sum of integers as an int64 or, if it does not fit, a double; 0 for NULL';
 
-CREATE FUNCTION collection_aggregate(rel regclass, pipeline bson_value, let bson DEFAULT NULL)
-  RETURNS SETOF bson
+CREATE FUNCTION collection_aggregate(rel regclass, pipeline bson_value, let bson DEFAULT NULL,
+  collation bson DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_collection_aggregate' LANGUAGE C VOLATILE COST 1000;
-COMMENT ON FUNCTION collection_aggregate(regclass, bson_value, bson) IS
+COMMENT ON FUNCTION collection_aggregate(regclass, bson_value, bson, bson) IS
   'The result of an aggregation pipeline, an array of stages, on the documents or rows of a '
   'relation (NULL: on none), computed by the SQL that collection_aggregate_sql() returns. let has '
-  'variables. Needs SELECT, and the rights of what $merge or $out write, which return no rows. '
-  'Errors: 22023 a bad specification, 0A000 an unknown stage or operator';
+  'variables. With a collation, strings compare so. Needs SELECT, and the rights of what $merge or '
+  '$out write, which return no rows. Errors: 22023 a bad specification, 0A000 an unknown stage or '
+  'operator, or one that does not support a collation';
 
-CREATE FUNCTION docpatterns._pipeline_statements(rel regclass, pipeline bson_value, let bson)
-  RETURNS text[]
+CREATE FUNCTION docpatterns._pipeline_statements(rel regclass, pipeline bson_value, let bson,
+  collation bson) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_pipeline_statements' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._pipeline_statements(regclass, bson_value, bson) IS
+COMMENT ON FUNCTION docpatterns._pipeline_statements(regclass, bson_value, bson, bson) IS
   'internal: a pipeline in SQL; the last statement has the query';
 
-CREATE FUNCTION collection_aggregate_sql(rel regclass, pipeline bson_value, let bson DEFAULT NULL)
-  RETURNS text
+CREATE FUNCTION collection_aggregate_sql(rel regclass, pipeline bson_value, let bson DEFAULT NULL,
+  collation bson DEFAULT NULL) RETURNS text
 LANGUAGE docpatterns STABLE AS $$
 BEGIN
-  RETURN pg_catalog.array_to_string(docpatterns._pipeline_statements(rel, pipeline, let), E';\n');
+  RETURN pg_catalog.array_to_string(
+    docpatterns._pipeline_statements(rel, pipeline, let, "collation"), E';\n');
 END
 $$;
-COMMENT ON FUNCTION collection_aggregate_sql(regclass, bson_value, bson) IS
+COMMENT ON FUNCTION collection_aggregate_sql(regclass, bson_value, bson, bson) IS
   'The query of an aggregation pipeline, or the statements of one that writes, without the last '
   'semicolon. Errors as collection_aggregate';
 
-CREATE FUNCTION collection_explain(rel regclass, query bson_value, execute boolean DEFAULT false)
-  RETURNS SETOF text
+CREATE FUNCTION collection_explain(rel regclass, query bson_value, execute boolean DEFAULT false,
+  collation bson DEFAULT NULL) RETURNS SETOF text
 LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   statements pg_catalog.text[];
@@ -50,30 +52,33 @@ BEGIN
   IF @extschema@.bson_typeof(query) OPERATOR(pg_catalog.<>) 'array' THEN
     query := @extschema@.bson_array(@extschema@.bson_build('$match', query));
   END IF;
-  statements := docpatterns._pipeline_statements(rel, query, NULL);
+  statements := docpatterns._pipeline_statements(rel, query, NULL, "collation");
   RETURN QUERY EXECUTE pg_catalog.concat('EXPLAIN (ANALYZE ', execute::pg_catalog.text, ') ',
     statements[pg_catalog.cardinality(statements)]);
 END
 $$;
-COMMENT ON FUNCTION collection_explain(regclass, bson_value, boolean) IS
+COMMENT ON FUNCTION collection_explain(regclass, bson_value, boolean, bson) IS
   'The plan of a filter or of an aggregation pipeline as EXPLAIN shows it. With execute the query '
   'is run: $merge merges, $out inserts. Errors as collection_aggregate';
 
-CREATE FUNCTION collection_view_create(name text, rel regclass, pipeline bson_value)
-  RETURNS regclass
-LANGUAGE docpatterns VOLATILE STRICT AS $$
+CREATE FUNCTION collection_view_create(name text, rel regclass, pipeline bson_value,
+  collation bson DEFAULT NULL) RETURNS regclass
+LANGUAGE docpatterns VOLATILE AS $$
 DECLARE
   target pg_catalog.text := (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(p), '.')
     FROM pg_catalog.unnest(pg_catalog.parse_ident(name)) AS p);
 BEGIN
+  IF name IS NULL OR rel IS NULL OR pipeline IS NULL THEN
+    RETURN NULL;
+  END IF;
   EXECUTE pg_catalog.concat('CREATE VIEW ', target, ' WITH (security_invoker = true) AS ',
-    @extschema@.collection_aggregate_sql(rel, pipeline));
+    @extschema@.collection_aggregate_sql(rel, pipeline, NULL, "collation"));
   RETURN target::pg_catalog.regclass;
 END
 $$;
-COMMENT ON FUNCTION collection_view_create(text, regclass, bson_value) IS
-  'Creates a view of the documents of a pipeline, with the column doc, and returns it. Its readers '
-  'need SELECT on what the pipeline reads. Errors: 42P07 the relation exists, 42601 a pipeline '
+COMMENT ON FUNCTION collection_view_create(text, regclass, bson_value, bson) IS
+  'Creates a view of the documents of a pipeline, with the column doc, and returns it; it keeps the '
+  'collation. Its readers need SELECT on what the pipeline reads. Errors: 42P07 the relation exists, 42601 a pipeline '
   'that writes, those of collection_aggregate';
 
 -- The server, as in MongoDB's statistics.
@@ -204,7 +209,8 @@ COMMENT ON FUNCTION docpatterns._merge_each(bson, bson[], bson_value, bson, bson
 -- query. NULL without a document; let may be NULL. A "$$name" that the specification does not
 -- define is looked up in let when it is evaluated: error 22023 if it is not there (so the compiler
 -- of pipelines need not know the names, and may check them). $$NOW is the transaction's time.
--- $$USER_ROLES, $$CLUSTER_TIME and $$SEARCH_META are error 0A000.
+-- $$USER_ROLES, $$CLUSTER_TIME and $$SEARCH_META are error 0A000. If the first field of let is
+-- "$collation", strings compare by that.
 
 -- The variables of a stage for the next level: _let(doc, '{x: "$a"}', outer let). Inner ones hide
 -- outer ones; a missing value stays missing (bson_build would make it null).

@@ -4,11 +4,21 @@ CREATE FUNCTION docpatterns._join_local(doc bson, path text) RETURNS SETOF bson_
   AS 'MODULE_PATHNAME', 'dp_join_local' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1;
 COMMENT ON FUNCTION docpatterns._join_local(bson, text) IS
   'internal: the values by which $lookup finds foreign documents';
+CREATE FUNCTION docpatterns._join_local(doc bson, path text, collation bson)
+  RETURNS SETOF bson_value
+  AS 'MODULE_PATHNAME', 'dp_join_local' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 1;
+COMMENT ON FUNCTION docpatterns._join_local(bson, text, bson) IS
+  'internal: the same, of equal ones one';
 
 CREATE FUNCTION docpatterns._join_foreign(doc bson, path text) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_join_foreign' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1;
 COMMENT ON FUNCTION docpatterns._join_foreign(bson, text) IS
   'internal: the values by which $lookup finds this document';
+CREATE FUNCTION docpatterns._join_foreign(doc bson, path text, collation bson)
+  RETURNS SETOF bson_value
+  AS 'MODULE_PATHNAME', 'dp_join_foreign' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 1;
+COMMENT ON FUNCTION docpatterns._join_foreign(bson, text, bson) IS
+  'internal: the same, of equal ones one';
 
 CREATE FUNCTION docpatterns._join_values(doc bson, path text) RETURNS bson_value[]
   AS 'MODULE_PATHNAME', 'dp_join_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -34,6 +44,11 @@ CREATE FUNCTION docpatterns._join_once(local bson, local_path text, "foreign" bs
   AS 'MODULE_PATHNAME', 'dp_join_once' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._join_once(bson, text, bson, text, bson_value) IS
   'internal: whether the value is the first that the documents join by';
+CREATE FUNCTION docpatterns._join_once(local bson, local_path text, "foreign" bson,
+  foreign_path text, value bson_value, collation bson) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_join_once' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._join_once(bson, text, bson, text, bson_value, bson) IS
+  'internal: the same by a collation';
 
 CREATE FUNCTION docpatterns._join_first(bson, bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_join_first' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -44,6 +59,18 @@ CREATE AGGREGATE docpatterns._join_any(bson) (
   PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE docpatterns._join_any(bson) IS 'internal: one of the documents';
+
+CREATE FUNCTION docpatterns._join_first(bson_value, bson_value) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_join_first' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._join_first(bson_value, bson_value) IS
+  'internal: the first value';
+
+CREATE AGGREGATE docpatterns._join_any(bson_value) (
+  SFUNC = docpatterns._join_first, STYPE = bson_value, COMBINEFUNC = docpatterns._join_first,
+  PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE docpatterns._join_any(bson_value) IS
+  'internal: the first of values, of which all are one to the collation of a pipeline';
 
 CREATE FUNCTION docpatterns._join_below(doc bson, path text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_join_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

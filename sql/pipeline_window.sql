@@ -5,6 +5,11 @@ CREATE FUNCTION docpatterns._bucket(value bson_value, boundaries bson_value, oth
   AS 'MODULE_PATHNAME', 'dp_pipeline_bucket' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._bucket(bson_value, bson_value, bson_value) IS
   'internal: the lower boundary of the value''s bucket, or other';
+CREATE FUNCTION docpatterns._bucket(value bson_value, boundaries bson_value, other bson_value,
+  collation bson) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_pipeline_bucket' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._bucket(bson_value, bson_value, bson_value, bson) IS
+  'internal: the same by a collation';
 
 CREATE FUNCTION docpatterns._bucket_auto(value bson_value, buckets int) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pipeline_bucket_auto' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;
@@ -15,6 +20,10 @@ CREATE FUNCTION docpatterns._bucket_auto(value bson_value, buckets int, granular
   AS 'MODULE_PATHNAME', 'dp_pipeline_bucket_auto' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;
 COMMENT ON FUNCTION docpatterns._bucket_auto(bson_value, int, text) IS
   'internal: the same, rounded to a series of preferred numbers';
+CREATE FUNCTION docpatterns._bucket_auto(value bson_value, buckets int, key bytea) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_pipeline_bucket_auto_by' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;
+COMMENT ON FUNCTION docpatterns._bucket_auto(bson_value, int, bytea) IS
+  'internal: the same by keys, which equal values share';
 
 CREATE FUNCTION docpatterns._partition(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_pipeline_partition' LANGUAGE C IMMUTABLE PARALLEL SAFE;

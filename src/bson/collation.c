@@ -17,9 +17,14 @@
 
 struct DpCollation
 {
-	UCollator *collator;
+	DpValue spec;
+	UCollator *collator; /* NULL: simple */
+	MemoryContext context;
 	MemoryContextCallback callback; /* closes it */
 };
+
+/* Of the session: opening one takes ICU long */
+static DpCollation *collations[16];
 
 /* A word that an option takes, or NULL for false and true */
 typedef struct OptionValue
@@ -30,17 +35,48 @@ typedef struct OptionValue
 
 const DpCollation *dp_collation = NULL;
 
+static DpCollation *collation_open(const DpValue *spec);
 static void collation_close(void *arg);
 static void set_option(UCollator *collator, const DpElement *option);
 static void set_word(UCollator *collator, const DpElement *option, UColAttribute attribute,
 					 const OptionValue *values);
 static void invalid(const char *option, const char *what) pg_attribute_noreturn();
 static void check(UErrorCode status);
+static void call_function(void *arg);
 
-void *
-dp_collation_compile(const DpValue *spec, void *arg)
+const DpCollation *
+dp_collation_get(const DpValue *spec)
 {
-	DpCollation *collation;
+	static int next = 0;
+	DpCollation *c = NULL;
+	MemoryContext context;
+	MemoryContext old;
+
+	for (int i = 0; i < lengthof(collations) && (c = collations[i]) != NULL; i++)
+		if (c->spec.len == spec->len && memcmp(c->spec.data, spec->data, spec->len) == 0)
+			return c->collator == NULL ? NULL : c;
+	/* below the current context until everything succeeded */
+	context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns collation", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	c = collation_open(spec);
+	c->spec = *spec;
+	c->spec.data = memcpy(palloc(spec->len), spec->data, spec->len);
+	c->context = context;
+	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(context, TopMemoryContext);
+	if (collations[next] != NULL)
+		MemoryContextDelete(collations[next]->context);
+	collations[next] = c;
+	next = (next + 1) % lengthof(collations);
+	return c->collator == NULL ? NULL : c;
+}
+
+/* In the current memory context, which closes it. */
+static DpCollation *
+collation_open(const DpValue *spec)
+{
+	DpCollation *collation = palloc0(sizeof(DpCollation));
 	UErrorCode status = U_ZERO_ERROR;
 	DpValue locale;
 	DpIter iter;
@@ -53,12 +89,11 @@ dp_collation_compile(const DpValue *spec, void *arg)
 	{
 		if (dp_array_count(spec->data, spec->len) > 1)
 			invalid("locale", "\"simple\" has no other options");
-		return NULL;
+		return collation;
 	}
 	if (strlen(DP_STRING_DATA(&locale)) != DP_STRING_LEN(&locale) ||
 		uloc_getISO3Language(DP_STRING_DATA(&locale))[0] == '\0')
 		invalid("locale", "no such locale");
-	collation = palloc(sizeof(DpCollation));
 	collation->collator = ucol_open(DP_STRING_DATA(&locale), &status);
 	check(status);
 	collation->callback.func = collation_close;
@@ -186,4 +221,66 @@ dp_collation_key(const char *s, uint32 len, uint32 *keylen)
 	pfree(chars);
 	*keylen = size - 1; /* without the NUL at the end */
 	return key;
+}
+
+/* ---------------------------------------------------------------- calls */
+
+void
+dp_collated(const DpValue *spec, void (*function)(void *), void *arg)
+{
+	const DpCollation *collation = spec == NULL ? NULL : dp_collation_get(spec);
+	const DpCollation *outer = dp_collation;
+
+	if (collation == outer)
+	{
+		function(arg);
+		return;
+	}
+	dp_collation = collation;
+	PG_TRY();
+	{
+		function(arg);
+	}
+	PG_FINALLY();
+	{
+		dp_collation = outer;
+	}
+	PG_END_TRY();
+}
+
+/* A call of a function of SQL */
+typedef struct Call
+{
+	FunctionCallInfo fcinfo;
+	PGFunction function;
+	Datum result;
+} Call;
+
+Datum
+dp_collated_by(const DpValue *spec, FunctionCallInfo fcinfo, PGFunction function)
+{
+	Call call = { fcinfo, function };
+
+	dp_collated(spec, call_function, &call);
+	return call.result;
+}
+
+Datum
+dp_collated_call(FunctionCallInfo fcinfo, PGFunction function)
+{
+	DpValue spec;
+
+	if (PG_ARGISNULL(PG_NARGS() - 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("collation cannot be null")));
+	spec = dp_value_of_document(DP_GETARG_VARLENA(PG_NARGS() - 1));
+	return dp_collated_by(&spec, fcinfo, function);
+}
+
+static void
+call_function(void *arg)
+{
+	Call *call = arg;
+
+	call->result = call->function(call->fcinfo);
 }

@@ -2,9 +2,9 @@
  * collation.h
  *		Collations in MongoDB's form: {locale: "de", strength: 1}.  ICU compares.
  *
- * A collation is in force while one function computes (mql/collationfn.c): all comparisons of
- * strings in it, of strings in documents and arrays as well, and all sort keys use it.  Nothing
- *that is computed then may reach an index.
+ * A collation is in force while one function computes: all comparisons of strings in it, of strings
+ * in documents and arrays as well, and all sort keys use it.  Nothing that is computed then may
+ * reach an index.
  */
 #ifndef DP_BSON_COLLATION_H
 #define DP_BSON_COLLATION_H
@@ -19,10 +19,17 @@ typedef struct DpCollation DpCollation;
 extern const DpCollation *dp_collation;
 
 /*
- * For dp_spec_cached(): the collation that a document describes, in the current memory context;
- * NULL for the locale "simple".  Raises INVALID_PARAMETER_VALUE.
+ * The collation that a document describes; NULL if it is simple.  Valid until other ones have been
+ * asked for: ask in each call.  INVALID_PARAMETER_VALUE if there is no such collation.
  */
-extern void *dp_collation_compile(const DpValue *spec, void *arg);
+extern const DpCollation *dp_collation_get(const DpValue *spec);
+
+/* Calls a function, which must not run SQL, while a collation is in force; NULL: none. */
+extern void dp_collated(const DpValue *spec, void (*function)(void *), void *arg);
+
+/* The same for a function of SQL: by a collation, or by that in its last argument. */
+extern Datum dp_collated_by(const DpValue *spec, FunctionCallInfo fcinfo, PGFunction function);
+extern Datum dp_collated_call(FunctionCallInfo fcinfo, PGFunction function);
 
 /* By the collation in force. */
 extern int dp_collation_compare(const char *a, uint32 alen, const char *b, uint32 blen);

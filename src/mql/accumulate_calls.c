@@ -12,6 +12,7 @@
 #include "bson/build.h"
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "bson/collation.h"
 #include "bson/varint.h"
 #include "mql/accumulate.h"
 #include "mql/expression.h"
@@ -37,7 +38,7 @@ typedef struct Compiled
 	Kind kind;
 	DpAccumulators *acc;
 	struct varlena *fields;
-	struct varlena *order; /* NULL: none was given */
+	struct varlena *order; /* or, of rows as they come, the collation; NULL: none was given */
 	struct Compiled *next;
 } Compiled;
 
@@ -48,6 +49,13 @@ typedef struct GroupState
 	DpAccumulation *g;
 	StringInfoData key;
 } GroupState;
+
+static Datum group_step(PG_FUNCTION_ARGS);
+static Datum window_in(PG_FUNCTION_ARGS);
+static Datum window_out(PG_FUNCTION_ARGS);
+static Datum group_none(PG_FUNCTION_ARGS);
+static Datum group_combine(PG_FUNCTION_ARGS);
+static Datum group_final(PG_FUNCTION_ARGS);
 
 /* ---------------------------------------------------------------- compiling */
 
@@ -85,10 +93,9 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 	order_by.data = by_id;
 	order_by.len = sizeof(by_id);
 	if (order != NULL)
-	{
 		c->order = dp_document_to_varlena(DP_DOC_DATA(order), DP_DOC_SIZE(order));
+	if (order != NULL && kind < KIND_GROUP)
 		order_by = dp_value_of_document(c->order);
-	}
 	options.order_by = &order_by;
 	options.uncapped = kind == KIND_ROWS;
 	options.state = kind == KIND_STATE ? STATE_FIELD : NULL;
@@ -216,6 +223,30 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(group);
 }
 
+/* The collation among variables, which may be NULL; NULL if there is none. */
+static struct varlena *
+collation_of(struct varlena *let)
+{
+	DpValue collation;
+
+	if (let == NULL || !dp_let_collation(let, &collation))
+		return NULL;
+	return dp_document_to_varlena(collation.data, collation.len);
+}
+
+/* Calls a function by the collation of the group in an argument. */
+static Datum
+call_for_group(FunctionCallInfo fcinfo, int argno, PGFunction function)
+{
+	GroupState *group = PG_ARGISNULL(argno) ? NULL : (GroupState *) PG_GETARG_POINTER(argno);
+	DpValue collation;
+
+	if (group == NULL || group->compiled->kind < KIND_GROUP || group->compiled->order == NULL)
+		return function(fcinfo);
+	collation = dp_value_of_document(group->compiled->order);
+	return dp_collated_by(&collation, fcinfo, function);
+}
+
 /*
  * A row that comes to a group or leaves it, with the arguments internal, doc bson, fields bson,
  * let bson [, key bson_value].
@@ -225,24 +256,25 @@ group_row(FunctionCallInfo fcinfo, Kind kind, int sign)
 {
 	MemoryContext context = dp_aggregate_context(fcinfo);
 	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	struct varlena *let = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	DpValue doc;
-	DpValue let;
+	DpValue variables;
 	DpValue key;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("fields must not be null")));
-	if (!PG_ARGISNULL(3))
-		let = dp_value_of_document(DP_GETARG_VARLENA(3));
-	dp_expr_set_let(PG_ARGISNULL(3) ? NULL : &let);
+	if (let != NULL)
+		variables = dp_value_of_document(let);
+	dp_expr_set_let(let == NULL ? NULL : &variables);
 	if (group == NULL)
 	{
 		bool has_key = PG_NARGS() > 4 && !PG_ARGISNULL(4);
 
 		if (has_key)
 			key = dp_value_of_varlena(DP_GETARG_VARLENA(4));
-		group = group_make(context, compiled_get(fcinfo, DP_GETARG_VARLENA(2), NULL, kind,
-												 has_key ? &key : NULL));
+		group = group_make(context, compiled_get(fcinfo, DP_GETARG_VARLENA(2), collation_of(let),
+												 kind, has_key ? &key : NULL));
 	}
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(group);
@@ -250,6 +282,24 @@ group_row(FunctionCallInfo fcinfo, Kind kind, int sign)
 	if (!dp_accumulation_row(group->g, &doc, NULL, 0, sign))
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(group);
+}
+
+static Datum
+group_step(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_GROUP, 1);
+}
+
+static Datum
+window_in(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_WINDOW, 1);
+}
+
+static Datum
+window_out(PG_FUNCTION_ARGS)
+{
+	return group_row(fcinfo, KIND_WINDOW, -1);
 }
 
 /*
@@ -260,7 +310,7 @@ DP_FUNCTION(dp_accumulate_step);
 Datum
 dp_accumulate_step(PG_FUNCTION_ARGS)
 {
-	return group_row(fcinfo, KIND_GROUP, 1);
+	return dp_expr_call(fcinfo, 3, group_step);
 }
 
 /*
@@ -271,14 +321,14 @@ DP_FUNCTION(dp_accumulate_in);
 Datum
 dp_accumulate_in(PG_FUNCTION_ARGS)
 {
-	return group_row(fcinfo, KIND_WINDOW, 1);
+	return dp_expr_call(fcinfo, 3, window_in);
 }
 
 DP_FUNCTION(dp_accumulate_out);
 Datum
 dp_accumulate_out(PG_FUNCTION_ARGS)
 {
-	return group_row(fcinfo, KIND_WINDOW, -1);
+	return dp_expr_call(fcinfo, 3, window_out);
 }
 
 /*
@@ -287,6 +337,12 @@ dp_accumulate_out(PG_FUNCTION_ARGS)
 DP_FUNCTION(dp_accumulate_none);
 Datum
 dp_accumulate_none(PG_FUNCTION_ARGS)
+{
+	return dp_expr_call(fcinfo, 1, group_none);
+}
+
+static Datum
+group_none(PG_FUNCTION_ARGS)
 {
 	DpValue let;
 
@@ -309,6 +365,12 @@ dp_accumulate_none(PG_FUNCTION_ARGS)
 DP_FUNCTION(dp_bson_accumulate_combine);
 Datum
 dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
+{
+	return call_for_group(fcinfo, 1, group_combine);
+}
+
+static Datum
+group_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = dp_aggregate_context(fcinfo);
 	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
@@ -357,6 +419,21 @@ dp_bson_accumulate_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P((bytea *) out.data);
 }
 
+/* A packed group */
+typedef struct Packed
+{
+	DpAccumulation *g;
+	DpPacked bytes;
+} Packed;
+
+static void
+unpack(void *arg)
+{
+	Packed *p = arg;
+
+	dp_accumulation_unpack(p->g, p->bytes.next, p->bytes.end - p->bytes.next);
+}
+
 /*
  * bson_accumulate_deserialize(bytea, internal) -> internal
  */
@@ -385,7 +462,14 @@ dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 	dp_expr_set_let(NULL);
 	group =
 		group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, (Kind) kind, NULL));
-	dp_accumulation_unpack(group->g, p.next, p.end - p.next);
+	if (kind == KIND_GROUP && order != NULL)
+	{
+		DpValue collation = dp_value_of_document(order);
+
+		dp_collated(&collation, unpack, &(Packed){ group->g, p });
+	}
+	else
+		dp_accumulation_unpack(group->g, p.next, p.end - p.next);
 	PG_RETURN_POINTER(group);
 }
 
@@ -395,6 +479,12 @@ dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 DP_FUNCTION(dp_bson_accumulate_final);
 Datum
 dp_bson_accumulate_final(PG_FUNCTION_ARGS)
+{
+	return call_for_group(fcinfo, 0, group_final);
+}
+
+static Datum
+group_final(PG_FUNCTION_ARGS)
 {
 	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
 

@@ -177,7 +177,7 @@ dp_call_prepare(DpCall *call)
 	{
 		DpValue collation = dp_value_of_document(call->collation);
 
-		(void) dp_collation_compile(&collation, NULL);
+		(void) dp_collation_get(&collation);
 		prepare(call, &target);
 	}
 	else if (!dp_shape_find(&shape, call))

@@ -67,6 +67,14 @@ extern DpExpr *dp_expr_compile(const DpValue *spec, int flags, const char *where
  */
 extern void dp_expr_set_let(const DpValue *let);
 
+/*
+ * The variables of a pipeline carry its collation, too, as their first field.  Returns whether they
+ * do; and calls a function by that of the variables in argument argno, if they do.
+ */
+#define DP_LET_COLLATION "$collation"
+extern bool dp_let_collation(struct varlena *let, DpValue *collation);
+extern Datum dp_expr_call(FunctionCallInfo fcinfo, int argno, PGFunction function);
+
 /* Raises INVALID_PARAMETER_VALUE if a user's variable cannot have this name. */
 extern void dp_expr_check_variable(const char *name, uint32 namelen, const char *where);
 

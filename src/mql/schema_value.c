@@ -38,6 +38,9 @@ value_equal_unordered(const DpValue *a, const DpValue *b)
 		return true;
 	if (a->type == DP_TYPE_DOCUMENT)
 		return documents_equal(a, b);
+	/* schemas do not use a collation */
+	if (dp_type_class[a->type] == DP_CLASS_STRING)
+		return dp_value_compare_string(a, DP_STRING_DATA(b), DP_STRING_LEN(b)) == 0;
 	if (a->type != DP_TYPE_ARRAY)
 		return dp_value_compare(a, b) == 0;
 

@@ -34,7 +34,7 @@ SELECT is(docpatterns._update('{_id: 1, a: 2}', '[{$set: {_id: "$$x", "b.c": "$a
 SELECT is(docpatterns._update('{_id: 1, a: {b: 1}}', '[{$replaceWith: "$a"}]', NULL)::text, '{"b": 1}', 'or remove it');
 SELECT throws_ok($q$SELECT docpatterns._update('{}', '{$set: {a: 1}}', NULL)$q$, '22023', NULL, 'stages are an array');
 
-SELECT is(docpatterns._let('{a: 1, b: 2}', '{x: "$a", y: {$add: ["$b", "$$o"]}, n: "$none"}', '{o: 3, x: 9}')::text, '{"x": 1, "y": 5, "n": {"$undefined": true}, "o": 3}', 'variables of the next level');
+SELECT is(docpatterns._let('{a: 1, b: 2}', '{x: "$a", y: {$add: ["$b", "$$o"]}, n: "$none"}', '{o: 3, x: 9}')::text, '{"o": 3, "x": 1, "y": 5, "n": {"$undefined": true}}', 'variables of the next level');
 SELECT throws_ok($q$SELECT docpatterns._let('{}', '{X: 1}', NULL)$q$, '22023', '"X" cannot be the name of a variable', 'have names of variables');
 SELECT throws_ok($q$SELECT docpatterns._let('{}', '{x: 1, x: 2}', NULL)$q$, '22023', NULL, 'each once');
 

@@ -5,8 +5,9 @@
  *		specification is compiled once; and $redact.
  *
  * A document or a specification that is NULL gives NULL; variables that are NULL are none.
- *Variables in the document are found by the names that no $let, $map and so on inside defines; one
- *that is not there is an error when it is read.  $$NOW is allowed everywhere.
+ * Variables in the document are found by the names that no $let, $map and so on inside defines; one
+ * that is not there is an error when it is read.  The collation among them is in force.  $$NOW is
+ * allowed everywhere.
  */
 #include "postgres.h"
 
@@ -20,6 +21,13 @@
 #include "mql/projection.h"
 #include "mql/spec.h"
 #include "mql/update_tree.h"
+
+static Datum call_eval(PG_FUNCTION_ARGS);
+static Datum call_match(PG_FUNCTION_ARGS);
+static Datum call_project(PG_FUNCTION_ARGS);
+static Datum call_update(PG_FUNCTION_ARGS);
+static Datum call_let(PG_FUNCTION_ARGS);
+static Datum call_redact(PG_FUNCTION_ARGS);
 
 /*
  * The compiled argument 1, after the variables in argument argno have been set.  Returns NULL if
@@ -57,6 +65,12 @@ DP_FUNCTION(dp_pipeline_eval);
 Datum
 dp_pipeline_eval(PG_FUNCTION_ARGS)
 {
+	return dp_expr_call(fcinfo, 2, call_eval);
+}
+
+static Datum
+call_eval(PG_FUNCTION_ARGS)
+{
 	DpValue let;
 	DpExpr *e = call_begin(fcinfo, true, compile_eval, &let);
 	DpExprState state;
@@ -87,6 +101,12 @@ DP_FUNCTION(dp_pipeline_match);
 Datum
 dp_pipeline_match(PG_FUNCTION_ARGS)
 {
+	return dp_expr_call(fcinfo, 2, call_match);
+}
+
+static Datum
+call_match(PG_FUNCTION_ARGS)
+{
 	DpValue let;
 	DpFilter *filter = call_begin(fcinfo, false, compile_match, &let);
 
@@ -107,6 +127,12 @@ compile_project(const DpValue *spec, void *arg)
 DP_FUNCTION(dp_pipeline_project);
 Datum
 dp_pipeline_project(PG_FUNCTION_ARGS)
+{
+	return dp_expr_call(fcinfo, 2, call_project);
+}
+
+static Datum
+call_project(PG_FUNCTION_ARGS)
 {
 	DpValue let;
 	DpProjection *p = call_begin(fcinfo, false, compile_project, &let);
@@ -138,6 +164,12 @@ compile_update(const DpValue *spec, void *arg)
 DP_FUNCTION(dp_pipeline_update);
 Datum
 dp_pipeline_update(PG_FUNCTION_ARGS)
+{
+	return dp_expr_call(fcinfo, 2, call_update);
+}
+
+static Datum
+call_update(PG_FUNCTION_ARGS)
 {
 	DpValue let;
 	DpUpdatePipeline *pipeline = call_begin(fcinfo, true, compile_update, &let);
@@ -228,13 +260,19 @@ compile_let(const DpValue *spec, void *arg)
 }
 
 /*
- * _let(doc bson, variables bson, let bson) -> bson: the values of new variables, name ->
- * expression, and the variables of let that they do not hide.  A missing value is kept as
+ * _let(doc bson, variables bson, let bson) -> bson: the collation and variables of let, then the
+ * values of new variables, name -> expression, which hide older ones.  A missing value is kept as
  * undefined.
  */
 DP_FUNCTION(dp_pipeline_let);
 Datum
 dp_pipeline_let(PG_FUNCTION_ARGS)
+{
+	return dp_expr_call(fcinfo, 2, call_let);
+}
+
+static Datum
+call_let(PG_FUNCTION_ARGS)
 {
 	DpValue let = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
 	Variables *v = call_begin(fcinfo, false, compile_let, &let);
@@ -250,6 +288,17 @@ dp_pipeline_let(PG_FUNCTION_ARGS)
 	dp_expr_state_init(&state, &root);
 	dp_builder_init(&b, let.len + 64);
 	dp_builder_begin_document(&b);
+	dp_iter_init_value(&iter, &let);
+	while (dp_iter_next(&iter, &e))
+	{
+		bool hidden = false;
+
+		for (int i = 0; i < v->n && !hidden; i++)
+			hidden = v->names[i].namelen == e.namelen &&
+					 memcmp(v->names[i].name, e.name, e.namelen) == 0;
+		if (!hidden)
+			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+	}
 	for (int i = 0; i < v->n; i++)
 	{
 		DpValue value;
@@ -261,17 +310,6 @@ dp_pipeline_let(PG_FUNCTION_ARGS)
 		}
 		else
 			dp_builder_begin_element(&b, DP_TYPE_UNDEFINED, v->names[i].name, v->names[i].namelen);
-	}
-	dp_iter_init_value(&iter, &let);
-	while (dp_iter_next(&iter, &e))
-	{
-		bool hidden = false;
-
-		for (int i = 0; i < v->n && !hidden; i++)
-			hidden = v->names[i].namelen == e.namelen &&
-					 memcmp(v->names[i].name, e.name, e.namelen) == 0;
-		if (!hidden)
-			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
 	}
 	dp_builder_end(&b);
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
@@ -366,6 +404,12 @@ redact_fields(Redact *r, DpBuilder *b, const DpValue *container)
 DP_FUNCTION(dp_pipeline_redact);
 Datum
 dp_pipeline_redact(PG_FUNCTION_ARGS)
+{
+	return dp_expr_call(fcinfo, 2, call_redact);
+}
+
+static Datum
+call_redact(PG_FUNCTION_ARGS)
 {
 	DpValue let;
 	Redact *r = call_begin(fcinfo, true, compile_redact, &let);

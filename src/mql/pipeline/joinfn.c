@@ -16,6 +16,7 @@
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/fetch.h"
 #include "bson/path.h"
@@ -39,6 +40,9 @@ typedef struct Series
 
 static const DpValue null_value = { dp_empty_document, 0, DP_TYPE_NULL };
 
+static Datum return_local(PG_FUNCTION_ARGS);
+static Datum return_foreign(PG_FUNCTION_ARGS);
+static Datum join_once(PG_FUNCTION_ARGS);
 static Datum return_series(FunctionCallInfo fcinfo, bool foreign);
 static void series_end(Datum arg);
 
@@ -140,18 +144,33 @@ foreign_values(struct varlena *doc, const DpPath *path, Values *v)
 
 /* ---------------------------------------------------------------- functions */
 
-/* _join_local(doc bson, path text) -> setof bson_value: the values of a local document. */
+/*
+ * _join_local(doc bson, path text [, collation bson]) -> setof bson_value: the values of a local
+ * document.
+ */
 DP_FUNCTION(dp_join_local);
 Datum
 dp_join_local(PG_FUNCTION_ARGS)
 {
+	return PG_NARGS() > 2 ? dp_collated_call(fcinfo, return_local) : return_local(fcinfo);
+}
+
+static Datum
+return_local(PG_FUNCTION_ARGS)
+{
 	return return_series(fcinfo, false);
 }
 
-/* _join_foreign(doc bson, path text) -> setof bson_value: those of a foreign document. */
+/* _join_foreign(doc bson, path text [, collation bson]): those of a foreign document. */
 DP_FUNCTION(dp_join_foreign);
 Datum
 dp_join_foreign(PG_FUNCTION_ARGS)
+{
+	return PG_NARGS() > 2 ? dp_collated_call(fcinfo, return_foreign) : return_foreign(fcinfo);
+}
+
+static Datum
+return_foreign(PG_FUNCTION_ARGS)
 {
 	return return_series(fcinfo, true);
 }
@@ -332,12 +351,19 @@ dp_join_has(PG_FUNCTION_ARGS)
 }
 
 /*
- * _join_once(local bson, local_path text, foreign bson, foreign_path text, value bson_value) ->
- * boolean: whether the value is the first that the documents share, so that they join once.
+ * _join_once(local bson, local_path text, foreign bson, foreign_path text, value bson_value
+ * [, collation bson]) -> boolean: whether the value is the first that the documents share, so that
+ * they join once.
  */
 DP_FUNCTION(dp_join_once);
 Datum
 dp_join_once(PG_FUNCTION_ARGS)
+{
+	return PG_NARGS() > 5 ? dp_collated_call(fcinfo, join_once) : join_once(fcinfo);
+}
+
+static Datum
+join_once(PG_FUNCTION_ARGS)
 {
 	DpPathCache *paths = fcinfo->flinfo->fn_extra;
 	DpValue value = dp_value_of_varlena(DP_GETARG_VARLENA(4));

@@ -45,8 +45,6 @@ static bool is_plain_value(const DpValue *v);
 static DpStageSpec *merge_matches(const DpStageSpec *a, const DpStageSpec *b);
 static List *drop_unused(List *stages, Fields *needs);
 static bool drop_fields(DpStageSpec *s, Fields *needs);
-static DpValue finish_stage(DpBuilder *b);
-static void set_spec(DpStageSpec *s);
 
 List *
 dp_pipeline_optimize(List *stages, List **fields)
@@ -448,13 +446,11 @@ split_match(const DpStageSpec *match, const DpStageSpec *before, DpStageSpec *ab
 	if (!any_up)
 		return false;
 	*above = *match;
-	above->stage = finish_stage(&up);
-	set_spec(above);
+	dp_stage_finish(above, &up);
 	if (any_down)
 	{
 		*below = *match;
-		below->stage = finish_stage(&down);
-		set_spec(below);
+		dp_stage_finish(below, &down);
 	}
 	return true;
 }
@@ -561,8 +557,7 @@ merge_matches(const DpStageSpec *a, const DpStageSpec *b)
 		dp_builder_end(&builder);
 	}
 	*merged = *a;
-	merged->stage = finish_stage(&builder);
-	set_spec(merged);
+	dp_stage_finish(merged, &builder);
 	return merged;
 }
 
@@ -645,8 +640,7 @@ drop_fields(DpStageSpec *s, Fields *needs)
 			dp_update_stage_check(&s->stage, s->flags, &s->location);
 			if (kept == 0 && projects)
 				dp_builder_append_bool(&b, "_id", 3, true);
-			s->stage = finish_stage(&b);
-			set_spec(s);
+			dp_stage_finish(s, &b);
 		}
 		*needs = before;
 		return dropped && kept == 0 && sets;
@@ -698,22 +692,15 @@ drop_fields(DpStageSpec *s, Fields *needs)
 
 /* ---------------------------------------------------------------- stages */
 
-/* The stage that was built: its specification is still open. */
-static DpValue
-finish_stage(DpBuilder *b)
-{
-	dp_builder_end(b);
-	dp_builder_end(b);
-	return dp_builder_view(b, DP_TYPE_DOCUMENT);
-}
-
-/* Sets what is known about a stage from its document. */
-static void
-set_spec(DpStageSpec *s)
+void
+dp_stage_finish(DpStageSpec *s, DpBuilder *b)
 {
 	DpIter iter;
 	DpElement e;
 
+	dp_builder_end(b);
+	dp_builder_end(b);
+	s->stage = dp_builder_view(b, DP_TYPE_DOCUMENT);
 	dp_iter_init_value(&iter, &s->stage);
 	if (dp_iter_next(&iter, &e))
 	{

@@ -10,6 +10,7 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
+#include "bson/compare.h"
 #include "mql/collection_calls.h"
 #include "mql/expression_node.h"
 #include "mql/pipeline/pipeline.h"
@@ -51,6 +52,7 @@ static const DpStage stages[] = {
 	{ "$unwind", dp_stage_unwind },
 };
 
+static char *sql_variables(const DpValue *collation, const DpValue *let);
 static DpStageSpec *
 read_stage(DpQuery *q, const DpValue *spec, const DpLocation *location, int index);
 static void add_stage(DpQuery *q, const DpStageSpec *s);
@@ -58,7 +60,7 @@ static void
 unknown_stage(const DpElement *stage, const DpLocation *location) pg_attribute_noreturn();
 
 DpPipelineSql *
-dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
+dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let, const DpValue *collation)
 {
 	DpPipeline shared = { 0 };
 	DpPipelineSql *result = palloc0(sizeof(DpPipelineSql));
@@ -67,7 +69,13 @@ dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
 	ListCell *lc;
 
 	shared.own = quote_identifier(get_namespace_name(dp_types()->schema));
-	q = dp_query_make(&shared, relid, let == NULL ? NULL : dp_sql_document(let));
+	if (collation != NULL && dp_collation_get(collation) != NULL)
+	{
+		shared.compares = collation;
+		shared.collation = dp_sql_document(collation);
+		shared.let = sql_variables(collation, NULL);
+	}
+	q = dp_query_make(&shared, relid, let == NULL ? NULL : sql_variables(shared.compares, let));
 	if (OidIsValid(relid))
 		shared.reads = list_make1_oid(relid);
 	dp_query_stages(q, pipeline, NULL);
@@ -91,6 +99,33 @@ dp_pipeline_sql(Oid relid, const DpValue *pipeline, const DpValue *let)
 							 write->after == NULL ? "" : write->after));
 	}
 	return result;
+}
+
+/* SQL of variables, with a collation; both may be NULL. */
+static char *
+sql_variables(const DpValue *collation, const DpValue *let)
+{
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+	DpValue variables;
+
+	dp_builder_init(&b, 256);
+	dp_builder_begin_document(&b);
+	if (collation != NULL)
+		dp_builder_append_value(&b, DP_LET_COLLATION, strlen(DP_LET_COLLATION), collation);
+	if (let != NULL)
+	{
+		dp_iter_init_value(&iter, let);
+		while (dp_iter_next(&iter, &e))
+		{
+			dp_expr_check_variable(e.name, e.namelen, "let");
+			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+		}
+	}
+	dp_builder_end(&b);
+	variables = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	return dp_sql_document(&variables);
 }
 
 void
@@ -281,18 +316,59 @@ dp_stage_flags(DpQuery *q)
 	return DP_EXPR_STAGE | (q->let == NULL ? 0 : DP_EXPR_LET);
 }
 
-DpValue
-dp_stage_constant(const DpValue *expression, const DpLocation *location)
+/* What dp_stage_constant() and dp_stage_compare() compute by the collation */
+typedef struct Computed
 {
+	const DpValue *a; /* an expression, if there is no b */
+	const DpValue *b;
+	const DpLocation *location;
+	DpValue value;
+	int order;
+} Computed;
+
+static void
+compute(void *arg)
+{
+	Computed *c = arg;
 	DpValue root = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
 	DpExprState state;
-	DpValue result;
 
+	if (c->b != NULL)
+	{
+		c->order = dp_value_compare(c->a, c->b);
+		return;
+	}
 	dp_expr_state_init(&state, &root);
-	if (!dp_expr_eval(dp_expr_compile(expression, DP_EXPR_IMMUTABLE, dp_location_text(location)),
-					  &state, &result))
-		dp_bad_spec(location, "expected a constant");
-	return result;
+	if (!dp_expr_eval(dp_expr_compile(c->a, DP_EXPR_IMMUTABLE, dp_location_text(c->location)),
+					  &state, &c->value))
+		dp_bad_spec(c->location, "expected a constant");
+}
+
+DpValue
+dp_stage_constant(DpQuery *q, const DpValue *expression, const DpLocation *location)
+{
+	Computed c = { .a = expression, .location = location };
+
+	dp_collated(q->pipeline->compares, compute, &c);
+	return c.value;
+}
+
+int
+dp_stage_compare(DpQuery *q, const DpValue *a, const DpValue *b)
+{
+	Computed c = { .a = a, .b = b };
+
+	dp_collated(q->pipeline->compares, compute, &c);
+	return c.order;
+}
+
+void
+dp_stage_without_collation(DpQuery *q, const char *what, const DpLocation *location)
+{
+	if (q->pipeline->compares != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%s does not support a collation", what),
+						errdetail("At path \"%s\".", dp_location_text(location))));
 }
 
 Oid

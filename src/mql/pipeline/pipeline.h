@@ -16,16 +16,20 @@
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "bson/collation.h"
 #include "mql/error.h"
 
 /* What all queries of a pipeline share */
 typedef struct DpPipeline
 {
-	const char *own; /* "schema" of the extension, quoted */
-	int aliases;     /* given so far */
-	int depth;       /* of pipelines inside stages */
-	bool in_facet;   /* the stages belong to a $facet */
-	List *reads;     /* relations (OIDs) that stages name */
+	const char *own;         /* "schema" of the extension, quoted */
+	const DpValue *compares; /* the collation; NULL: strings are bytes */
+	const char *collation;   /* it as SQL, or NULL */
+	const char *let;         /* SQL of variables that are only the collation, or NULL */
+	int aliases;             /* given so far */
+	int depth;               /* of pipelines inside stages */
+	bool in_facet;           /* the stages belong to a $facet */
+	List *reads;             /* relations (OIDs) that stages name */
 
 	List *writes;  /* of DpWrite; NIL: the result is returned */
 	Oid target;    /* of the writes; invalid if they create it */
@@ -88,6 +92,9 @@ typedef struct DpStageSpec
 	DpLocation location;
 } DpStageSpec;
 
+/* Makes a stage of what was built, whose specification is still open. */
+extern void dp_stage_finish(DpStageSpec *s, DpBuilder *b);
+
 /*
  * Returns a list of stages (DpStageSpec *) with the same result, which computes less; may change
  * the given ones.  *fields: first parts of the paths (char *) that it reads; NIL: all.
@@ -136,8 +143,9 @@ extern void dp_stage_facet(DpQuery *q, const DpValue *spec, const DpLocation *lo
 
 /* ---------------------------------------------------------------- queries */
 
-/* A pipeline on a relation, with a document of variables or NULL. */
-extern DpPipelineSql *dp_pipeline_sql(Oid relid, const DpValue *stages, const DpValue *let);
+/* A pipeline on a relation, with documents of variables and a collation, or NULL. */
+extern DpPipelineSql *
+dp_pipeline_sql(Oid relid, const DpValue *stages, const DpValue *let, const DpValue *collation);
 
 /* A pipeline inside a stage: on a relation, or on a FROM clause with the column doc. */
 extern DpQuery *dp_query_make(DpPipeline *pipeline, Oid relid, const char *let);
@@ -201,6 +209,16 @@ extern char *dp_query_eval(DpQuery *q, const DpValue *expression, const DpLocati
 /* The same for a field: "a.b". */
 extern char *dp_query_field(DpQuery *q, const char *field, const DpLocation *location);
 
+/* The variables as SQL, with the collation: an argument. */
+extern const char *dp_query_let(DpQuery *q);
+
+/* The collation as one more argument; nothing if there is none. */
+extern const char *dp_query_and_collation(DpQuery *q);
+
+/* SQL of what values, or documents by an order, group and sort by. */
+extern const char *dp_query_key_of(DpQuery *q, const char *value);
+extern char *dp_query_sort_key(DpQuery *q, const DpValue *order);
+
 /* A call of a function of the extension that takes the document, spec and variables. */
 extern char *dp_query_call(DpQuery *q, const char *function, const char *doc, const char *spec);
 
@@ -256,7 +274,13 @@ extern void
 dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location);
 
 /* The value of an expression that must not need a document. */
-extern DpValue dp_stage_constant(const DpValue *expression, const DpLocation *location);
+extern DpValue dp_stage_constant(DpQuery *q, const DpValue *expression, const DpLocation *location);
+
+/* Compares values as the pipeline does. */
+extern int dp_stage_compare(DpQuery *q, const DpValue *a, const DpValue *b);
+
+/* Raises FEATURE_NOT_SUPPORTED if there is a collation. */
+extern void dp_stage_without_collation(DpQuery *q, const char *what, const DpLocation *location);
 
 /* The text of a string. */
 extern const char *dp_stage_string(const DpValue *spec, const DpLocation *location);

@@ -46,12 +46,13 @@ static void receive_nothing(DestReceiver *self);
 static void receive_start(DestReceiver *self, int operation, TupleDesc desc);
 static bool reads_relation(Node *node, void *relid);
 
-/* The arguments rel, pipeline and let in SQL. */
+/* The arguments rel, pipeline, let and collation in SQL. */
 static DpPipelineSql *
 pipeline_sql(FunctionCallInfo fcinfo)
 {
 	DpValue stages;
 	DpValue let;
+	DpValue collation;
 
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
@@ -59,12 +60,14 @@ pipeline_sql(FunctionCallInfo fcinfo)
 	stages = dp_value_of_varlena(DP_GETARG_VARLENA(1));
 	if (!PG_ARGISNULL(2))
 		let = dp_value_of_document(DP_GETARG_VARLENA(2));
+	if (!PG_ARGISNULL(3))
+		collation = dp_value_of_document(DP_GETARG_VARLENA(3));
 	return dp_pipeline_sql(PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0), &stages,
-						   PG_ARGISNULL(2) ? NULL : &let);
+						   PG_ARGISNULL(2) ? NULL : &let, PG_ARGISNULL(3) ? NULL : &collation);
 }
 
 /*
- * collection_aggregate(rel regclass, pipeline bson_value, let bson) -> setof bson
+ * collection_aggregate(rel regclass, pipeline bson_value, let bson, collation bson) -> setof bson
  *
  * In a SELECT list the rows are computed as they are taken, in FROM all before the first.
  */
@@ -251,7 +254,7 @@ reads_relation(Node *node, void *relid)
 }
 
 /*
- * _pipeline_statements(rel regclass, pipeline bson_value, let bson) -> text[]
+ * _pipeline_statements(rel regclass, pipeline bson_value, let bson, collation bson) -> text[]
  *
  * As PostgreSQL shows views: names that the search_path finds are not qualified.
  */

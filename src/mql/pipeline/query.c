@@ -278,7 +278,7 @@ dp_query_doc(DpQuery *q)
 		q->doc = dp_query_call(q, "update", q->doc, dp_sql_value(&stages));
 	else
 		q->doc = psprintf("docpatterns._update(%s, %s, %s)", q->doc, dp_sql_value(&stages),
-						  q->let == NULL ? "NULL" : q->let);
+						  dp_query_let(q));
 	q->changes = NIL;
 	q->computed = true;
 	return q->doc;
@@ -315,11 +315,42 @@ dp_query_where(DpQuery *q, const char *condition)
 
 /* ---------------------------------------------------------------- expressions */
 
+const char *
+dp_query_let(DpQuery *q)
+{
+	const char *let = q->let != NULL ? q->let : q->pipeline->let;
+
+	return let == NULL ? "NULL" : let;
+}
+
+const char *
+dp_query_and_collation(DpQuery *q)
+{
+	return q->pipeline->collation == NULL ? "" : psprintf(", %s", q->pipeline->collation);
+}
+
+const char *
+dp_query_key_of(DpQuery *q, const char *value)
+{
+	if (q->pipeline->collation == NULL)
+		return value;
+	return psprintf("docpatterns._collated_key(%s, %s)", value, q->pipeline->collation);
+}
+
+char *
+dp_query_sort_key(DpQuery *q, const DpValue *order)
+{
+	if (q->pipeline->collation != NULL)
+		return psprintf("docpatterns._collated_sort_key(%s, %s, %s)", q->doc,
+						dp_sql_document(order), q->pipeline->collation);
+	return psprintf("%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc, dp_sql_document(order));
+}
+
 char *
 dp_query_call(DpQuery *q, const char *function, const char *doc, const char *spec)
 {
-	if (q->let != NULL)
-		return psprintf("docpatterns._%s(%s, %s, %s)", function, doc, spec, q->let);
+	if (q->let != NULL || q->pipeline->let != NULL)
+		return psprintf("docpatterns._%s(%s, %s, %s)", function, doc, spec, dp_query_let(q));
 	return psprintf("%s.bson_%s(%s, %s)", q->pipeline->own, function, doc, spec);
 }
 

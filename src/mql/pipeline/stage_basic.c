@@ -13,6 +13,9 @@
 #include "mql/sort_key.h"
 #include "mql/update_tree.h"
 
+static void add_match(DpQuery *q, const DpValue *spec, bool immutable);
+static DpStageSpec *divide(const DpValue *spec, bool strings);
+static bool has_string(const DpValue *v);
 static bool is_untouched(DpQuery *q);
 static bool is_variable(const DpValue *v, bool let);
 
@@ -28,6 +31,31 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							 DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0) |
 								 (q->let == NULL ? 0 : DP_FILTER_LET),
 							 location);
+	if (immutable && q->pipeline->collation != NULL)
+	{
+		DpStageSpec *strings = divide(spec, true);
+		DpStageSpec *others = divide(spec, false);
+
+		/* indexes compare bytes */
+		if (others->spec.len == DP_DOCUMENT_MIN_SIZE)
+			add_match(q, spec, false);
+		else if (strings->spec.len == DP_DOCUMENT_MIN_SIZE)
+			add_match(q, spec, true);
+		else
+		{
+			strings->location = *location->up;
+			q->rest = lcons(strings, q->rest);
+			add_match(q, &others->spec, true);
+		}
+	}
+	else
+		add_match(q, spec, immutable);
+}
+
+/* Adds a filter; immutable: as an operator, which indexes serve. */
+static void
+add_match(DpQuery *q, const DpValue *spec, bool immutable)
+{
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		return;
 	if (immutable && is_untouched(q))
@@ -43,7 +71,42 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 								   dp_sql_document(spec)));
 	else
 		dp_query_where(q, psprintf("docpatterns._match(%s, %s, %s)", q->doc, dp_sql_document(spec),
-								   q->let == NULL ? "NULL" : q->let));
+								   dp_query_let(q)));
+}
+
+/* A stage with the conditions of a filter that have strings, or with the others. */
+static DpStageSpec *
+divide(const DpValue *spec, bool strings)
+{
+	DpStageSpec *s = palloc0(sizeof(DpStageSpec));
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+
+	dp_builder_init(&b, spec->len + 32);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_document_field(&b, "$match", 6);
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+		if (has_string(&e.value) == strings)
+			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+	dp_stage_finish(s, &b);
+	return s;
+}
+
+static bool
+has_string(const DpValue *v)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (!dp_type_is_container(v->type))
+		return v->type == DP_TYPE_STRING || v->type == DP_TYPE_SYMBOL;
+	dp_iter_init_value(&iter, v);
+	while (dp_iter_next(&iter, &e))
+		if (has_string(&e.value))
+			return true;
+	return false;
 }
 
 /* Whether a filter's result is not always the same for a document; let: there are variables. */
@@ -126,16 +189,15 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (spec->len == DP_DOCUMENT_MIN_SIZE)
 		dp_bad_spec(location, "$sort must have a field");
 	(void) dp_sort_spec_compile(spec);
-	if (is_untouched(q))
+	if (is_untouched(q) && q->pipeline->collation == NULL)
 	{
 		dp_query_read(q, NULL, spec);
 		return;
 	}
-	if (dp_query_read_row(q, NULL, spec))
+	if (q->pipeline->collation == NULL && dp_query_read_row(q, NULL, spec))
 		return;
 	dp_query_before_order(q);
-	q->order =
-		psprintf("%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc, dp_sql_document(spec));
+	q->order = dp_query_sort_key(q, spec);
 }
 
 /* Whether no stage has come yet that concerns the documents of the relation. */
@@ -174,7 +236,7 @@ dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	(void) dp_expr_compile(spec, dp_stage_flags(q) | DP_EXPR_REDACT, dp_location_text(location));
 	dp_query_before_where(q);
 	dp_query_set_doc(q, psprintf("docpatterns._redact(%s, %s, %s)", q->doc, dp_sql_value(spec),
-								 q->let == NULL ? "NULL" : q->let));
+								 dp_query_let(q)));
 	dp_query_before_where(q);
 	dp_query_where(q, psprintf("%s IS NOT NULL", q->doc));
 }

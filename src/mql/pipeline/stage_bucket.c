@@ -58,7 +58,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		DpValue boundary;
 
 		inner = dp_location_index(location, i);
-		boundary = dp_stage_constant(&e.value, &inner);
+		boundary = dp_stage_constant(q, &e.value, &inner);
 		if (i == 0)
 			first = boundary;
 		else
@@ -66,7 +66,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			if (dp_type_class[boundary.type] != dp_type_class[first.type])
 				dp_bad_spec(&inner, "boundaries must have the same type, not %s and %s",
 							dp_type_name(first.type), dp_type_name(boundary.type));
-			if (dp_value_compare(&last, &boundary) >= 0)
+			if (dp_stage_compare(q, &last, &boundary) >= 0)
 				dp_bad_spec(&inner, "boundaries must be in ascending order");
 		}
 		dp_builder_append_value(&b, NULL, 0, &boundary);
@@ -76,9 +76,9 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	boundaries = dp_builder_view(&b, DP_TYPE_ARRAY);
 	if (options.other.type != DP_TYPE_EOD)
 	{
-		options.other = dp_stage_constant(&options.other, location);
-		if (dp_value_compare(&options.other, &first) >= 0 &&
-			dp_value_compare(&options.other, &last) < 0)
+		options.other = dp_stage_constant(q, &options.other, location);
+		if (dp_stage_compare(q, &options.other, &first) >= 0 &&
+			dp_stage_compare(q, &options.other, &last) < 0)
 			dp_bad_spec(location, "the default of $bucket must not be between its boundaries");
 	}
 	totals = totals_of(&options.output, false);
@@ -87,19 +87,20 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
 	q->order = NULL;
-	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket(%s, %s, %s) AS bucket",
+	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket(%s, %s, %s%s) AS bucket",
 										 order == NULL ? "" : row_number(order),
 										 dp_query_eval(q, &options.group_by, location),
 										 dp_sql_value(&boundaries),
 										 options.other.type == DP_TYPE_EOD
 											 ? "NULL"
-											 : dp_sql_value(&options.other)));
+											 : dp_sql_value(&options.other),
+										 dp_query_and_collation(q)));
 	if (order != NULL)
 		order = key_name(key, "n");
 	q->group = key_name(key, "bucket");
 	q->ordered = false;
 	dp_query_group(q, q->group, &totals, order);
-	q->order = q->group;
+	q->order = dp_query_key_of(q, q->group);
 }
 
 void
@@ -110,6 +111,8 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	int64 buckets;
 	const char *granularity = NULL;
 	const char *key;
+	const char *value;
+	const char *more = "";
 	const char *order = NULL;
 	bool ordered;
 
@@ -136,21 +139,28 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 						 psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
 								  ordered ? row_number(order) : "",
 								  dp_query_eval(q, &options.group_by, location), q->pipeline->own));
-	order = psprintf("%s.value%s", key, ordered ? psprintf(", %s", key_name(key, "n")) : "");
+	value = key_name(key, "value");
+	if (granularity != NULL)
+		more = psprintf(", %s::pg_catalog.text", quote_literal_cstr(granularity));
+	else if (q->pipeline->collation != NULL)
+	{
+		value = dp_query_key_of(q, value);
+		more = psprintf(", %s", value);
+	}
+	order = psprintf("%s%s", value, ordered ? psprintf(", %s", key_name(key, "n")) : "");
 	if (ordered)
 		q->window = psprintf("ORDER BY %s", order);
 	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket_auto(%s.value, " INT64_FORMAT
 										 "%s) OVER %s AS bucket",
 										 ordered ? "pg_catalog.row_number() OVER w AS n, " : "",
-										 key, buckets,
-										 granularity == NULL
-											 ? ""
-											 : psprintf(", %s", quote_literal_cstr(granularity)),
+										 key, buckets, more,
 										 ordered ? "w" : psprintf("(ORDER BY %s)", order)));
 	q->group = key_name(key, "bucket");
 	q->ordered = false;
 	dp_query_group(q, q->group, &totals, ordered ? key_name(key, "n") : NULL);
 	q->order = q->group;
+	if (q->pipeline->collation != NULL)
+		q->order = dp_query_key_of(q, psprintf("%s::%s.bson_value", q->group, q->pipeline->own));
 }
 
 /* A column that keeps an order; NULL: that in which the rows come. */

@@ -204,7 +204,7 @@ dp_stage_densify(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	initStringInfo(&window);
 	foreach(lc, d->partition_fields)
 		appendStringInfo(&window, "%s%s", window.len == 0 ? "PARTITION BY " : ", ",
-						 dp_query_field(q, lfirst(lc), location));
+						 dp_query_key_of(q, dp_query_field(q, lfirst(lc), location)));
 	appendStringInfo(&window, "%sORDER BY %s.value NULLS FIRST", window.len > 0 ? " " : "", alias);
 	q->window = window.data;
 	resetStringInfo(&columns);

@@ -57,10 +57,10 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	dp_stage_check_totals(q, &totals, location);
 	dp_stage_check_expression(q, &id, &id_location);
-	if (dp_query_is_row(q) && dp_query_group_row(q, &id, &totals))
+	if (q->pipeline->collation == NULL && dp_query_is_row(q) && dp_query_group_row(q, &id, &totals))
 		return;
 	dp_query_before_group(q);
-	if (dp_totals_are_ordered(&totals))
+	if (dp_totals_are_ordered(&totals) || q->pipeline->collation != NULL)
 		order = dp_query_row_order(q);
 	q->order = NULL;
 	q->ordered = false;
@@ -69,7 +69,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	{
 		/* a missing value is in the group of null */
 		key = psprintf("coalesce(%s, 'null'::%s.bson_value)", key, q->pipeline->own);
-		q->group = key;
+		q->group = dp_query_key_of(q, key);
 	}
 	else
 	{
@@ -101,9 +101,14 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 	StringInfoData doc;
 	DpIter iter;
 	DpElement e;
+	const char *first = id;
 
+	/* of values that are equal by the collation */
+	if (q->group[0] != '\0' && strcmp(q->group, id) != 0)
+		first = psprintf("docpatterns._join_any(%s%s%s)", id, order == NULL ? "" : " ORDER BY ",
+						 order == NULL ? "" : order);
 	initStringInfo(&doc);
-	appendStringInfo(&doc, "%s.bson_build('_id'::pg_catalog.text, %s", q->pipeline->own, id);
+	appendStringInfo(&doc, "%s.bson_build('_id'::pg_catalog.text, %s", q->pipeline->own, first);
 	if (are_sums(totals))
 	{
 		dp_iter_init_value(&iter, totals);
@@ -221,9 +226,9 @@ accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key
 	bool any = key == NULL && !dp_totals_are_ordered(totals);
 
 	return psprintf("docpatterns._accumulate%s(%s, %s, %s%s%s%s%s)", any ? "_any" : "", q->doc,
-					dp_sql_document(totals), q->let == NULL ? "NULL" : q->let,
-					key == NULL ? "" : ", ", key == NULL ? "" : key,
-					order == NULL ? "" : " ORDER BY ", order == NULL ? "" : order);
+					dp_sql_document(totals), dp_query_let(q), key == NULL ? "" : ", ",
+					key == NULL ? "" : key, order == NULL ? "" : " ORDER BY ",
+					order == NULL ? "" : order);
 }
 
 /* Whether an n, or the p of a $percentile, is an expression. */

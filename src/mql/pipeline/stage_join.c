@@ -96,6 +96,7 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	Lookup l = { 0 };
 	DpQuery *sub;
 	char *let;
+	bool collated = q->pipeline->collation != NULL; /* indexes compare bytes */
 
 	parse_lookup(q, spec, location, &l);
 	l.unwind = take_unwind(q, l.as);
@@ -108,9 +109,9 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			l.found.expr = NULL;
 			l.found.filters = false;
 		}
-		if (l.found.is_key && !l.found.is_split && l.pipeline == NULL)
+		if (!collated && l.found.is_key && !l.found.is_split && l.pipeline == NULL)
 			join_by_key(q, &l);
-		else if ((l.found.expr != NULL || l.found.filters) && !reads_all(q, &l))
+		else if (!collated && (l.found.expr != NULL || l.found.filters) && !reads_all(q, &l))
 			join_by_subquery(q, &l);
 		else
 			join_by_values(q, &l);
@@ -259,8 +260,8 @@ add_values(DpQuery *q, const char *path, bool grouped)
 		dp_query_nest_with(q, "pg_catalog.row_number() OVER () AS n");
 		number = psprintf("%s AS n, ", beside(q, "n"));
 	}
-	dp_query_nest_with(q, psprintf("%sdocpatterns._join_local(%s, %s) AS v", number, q->doc,
-								   dp_stage_sql_path(path)));
+	dp_query_nest_with(q, psprintf("%sdocpatterns._join_local(%s, %s%s) AS v", number, q->doc,
+								   dp_stage_sql_path(path), dp_query_and_collation(q)));
 	return ordered;
 }
 
@@ -345,14 +346,16 @@ join_by_values(DpQuery *q, Lookup *l)
 
 	(void) dp_query_column(sub);
 	dp_query_nest_with(sub, "pg_catalog.row_number() OVER () AS n");
-	dp_query_nest_with(sub, psprintf("%s AS n, docpatterns._join_foreign(%s, %s) AS v",
-									 beside(sub, "n"), sub->doc, path));
+	dp_query_nest_with(sub, psprintf("%s AS n, docpatterns._join_foreign(%s, %s%s) AS v",
+									 beside(sub, "n"), sub->doc, path, dp_query_and_collation(q)));
 	appendStringInfo(&q->from,
 					 " %s %s ON %s OPERATOR(%s.=) %s AND docpatterns._join_once(%s, %s, "
-					 "%s, %s, %s)",
-					 rows ? "JOIN" : "LEFT JOIN", sub->from.data, beside(sub, "v"), own,
-					 beside(q, "v"), q->doc, dp_stage_sql_path(l->local), sub->doc, path,
-					 beside(q, "v"));
+					 "%s, %s, %s%s)",
+					 rows ? "JOIN" : "LEFT JOIN", sub->from.data,
+					 dp_query_key_of(q, beside(sub, "v")),
+					 q->pipeline->collation != NULL ? "pg_catalog" : own,
+					 dp_query_key_of(q, beside(q, "v")), q->doc, dp_stage_sql_path(l->local),
+					 sub->doc, path, beside(q, "v"), dp_query_and_collation(q));
 	if (ordered || !rows)
 		q->order = psprintf("%s, %s", beside(q, "n"), beside(sub, "n"));
 	if (rows)
@@ -447,7 +450,7 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 	const char *name;
 	char *value;
 
-	if (!OidIsValid(l->from) || l->let == NULL)
+	if (!OidIsValid(l->from) || l->let == NULL || sub->pipeline->collation != NULL)
 		return;
 	dp_iter_init_value(&iter, l->pipeline);
 	if (!dp_iter_next_value(&iter, &first) || first.type != DP_TYPE_DOCUMENT ||
@@ -578,7 +581,7 @@ add_let(DpQuery *q, const Lookup *l, const char *carry)
 		dp_stage_check_expression(q, &e.value, &inner);
 	}
 	let = psprintf("docpatterns._let(%s, %s, %s) AS let", q->doc, dp_sql_document(l->let),
-				   q->let == NULL ? "NULL" : q->let);
+				   dp_query_let(q));
 	if (carry != NULL)
 		let = psprintf("%s AS %s, %s", beside(q, carry), carry, let);
 	(void) dp_query_fence(q, let);
@@ -723,6 +726,7 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 		dp_bad_spec(
 			location,
 			"$graphLookup must have from, startWith, connectFromField, connectToField and as");
+	dp_stage_without_collation(q, "stage $graphLookup", location);
 	dp_collection_lookup(relid, dp_path_of_field(connect_to), &found);
 	if (found.is_split)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

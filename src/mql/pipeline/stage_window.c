@@ -156,16 +156,17 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	initStringInfo(&window);
 	if (partition.type != DP_TYPE_EOD && partition.type != DP_TYPE_NULL)
-		appendStringInfo(&window, "PARTITION BY docpatterns._partition(%s)",
-						 dp_query_eval(q, &partition, &partition_location));
+		appendStringInfo(&window, "PARTITION BY %s",
+						 dp_query_key_of(q, psprintf("docpatterns._partition(%s)",
+													 dp_query_eval(q, &partition,
+																   &partition_location))));
 	if (w.nsort > 0)
 	{
 		appendStringInfo(&window, "%sORDER BY ", window.len > 0 ? " " : "");
 		if (w.sort_value != NULL)
 			appendStringInfo(&window, "%s%s", w.sort_value, w.ascending ? "" : " DESC");
 		else
-			appendStringInfo(&window, "%s.bson_sort_key(%s, %s)", q->pipeline->own, q->doc,
-							 dp_sql_document(&w.sort));
+			appendStringInfoString(&window, dp_query_sort_key(q, &w.sort));
 	}
 
 	foreach(lc, w.frames)
@@ -177,7 +178,7 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		dp_builder_end(&f->totals);
 		totals = dp_builder_view(&f->totals, DP_TYPE_DOCUMENT);
 		dp_stage_check_totals(q, &totals, &output_location);
-		fields = psprintf("%s, %s", dp_sql_document(&totals), q->let == NULL ? "NULL" : q->let);
+		fields = psprintf("%s, %s", dp_sql_document(&totals), dp_query_let(q));
 		if (w.values.len > 0)
 			appendStringInfo(&w.values, " OPERATOR(%s.||) ", q->pipeline->own);
 		appendStringInfo(&w.values, "%sdocpatterns._accumulate(%s, %s) OVER (w %s)",
@@ -538,7 +539,7 @@ add_shift(Output *o)
 			has_by = true;
 		}
 		else if (strcmp(e.name, "default") == 0)
-			other = dp_stage_constant(&e.value, &inner);
+			other = dp_stage_constant(o->w->q, &e.value, &inner);
 		else
 			dp_bad_spec(&inner, "$shift has no option \"%s\"", e.name);
 	}

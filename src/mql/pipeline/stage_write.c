@@ -92,7 +92,12 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			if (strcmp(e.name, "into") == 0)
 				into = e.value;
 			else if (strcmp(e.name, "on") == 0)
+			{
 				merge_on(&merge, &e.value, &inner);
+				/* unique indexes compare bytes */
+				if (merge.on != NIL)
+					dp_stage_without_collation(q, "\"on\" of $merge", &inner);
+			}
 			else if (strcmp(e.name, "let") == 0)
 			{
 				if (!is_null)
@@ -430,6 +435,7 @@ static char *
 changed(DpQuery *q, Merge *merge, const char *new)
 {
 	const char *own = q->pipeline->own;
+	const char *let = dp_query_let(q);
 	char *old = psprintf("t.%s", merge->target.doc);
 
 	if (merge->matched == MATCHED_PIPELINE && merge->repeated)
@@ -438,8 +444,8 @@ changed(DpQuery *q, Merge *merge, const char *new)
 		return psprintf("docpatterns._merge_id(%s, docpatterns._update(%s, %s, docpatterns._let("
 						"%s, %s, %s%s.bson_build('new'::pg_catalog.text, %s))), %s)",
 						old, old, dp_sql_value(&merge->stages), new, merge->let,
-						q->let == NULL ? "" : psprintf("%s OPERATOR(%s.||) ", q->let, own), own,
-						new, merge->at);
+						strcmp(let, "NULL") == 0 ? "" : psprintf("%s OPERATOR(%s.||) ", let, own),
+						own, new, merge->at);
 	/* other fields identify documents, which keep their _id */
 	if (merge->on != NIL)
 		new = psprintf("%s.bson_unset(%s, '_id'::pg_catalog.text)", own, new);
@@ -451,9 +457,11 @@ changed(DpQuery *q, Merge *merge, const char *new)
 static char *
 each(DpQuery *q, Merge *merge, const char *old)
 {
+	const char *let = dp_query_let(q);
+
 	return psprintf("docpatterns._merge_each(%s, s.docs, %s, %s, %s, %s)", old,
 					dp_sql_value(&merge->stages), merge->let,
-					q->let == NULL ? psprintf("'{}'::%s.bson", q->pipeline->own) : q->let,
+					strcmp(let, "NULL") == 0 ? psprintf("'{}'::%s.bson", q->pipeline->own) : let,
 					merge->at);
 }
 

@@ -14,6 +14,7 @@
 
 #include "bson/build.h"
 #include "bson/builder.h"
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/exactsum.h"
 #include "mql/error.h"
@@ -22,13 +23,21 @@
 
 /* ---------------------------------------------------------------- $bucket */
 
+static Datum bucket(PG_FUNCTION_ARGS);
+
 /*
- * _bucket(value bson_value, boundaries bson_value, other bson_value) -> bson_value: the lower
- * boundary of the value's bucket, or other; raises an error if that is NULL.
+ * _bucket(value bson_value, boundaries bson_value, other bson_value [, collation bson]) ->
+ * bson_value: the lower boundary of the value's bucket, or other; raises an error if that is NULL.
  */
 DP_FUNCTION(dp_pipeline_bucket);
 Datum
 dp_pipeline_bucket(PG_FUNCTION_ARGS)
+{
+	return PG_NARGS() > 3 ? dp_collated_call(fcinfo, bucket) : bucket(fcinfo);
+}
+
+static Datum
+bucket(PG_FUNCTION_ARGS)
 {
 	DpValue lower = { NULL, 0, DP_TYPE_EOD };
 
@@ -70,31 +79,47 @@ typedef struct BucketAuto
 
 static void null_argument(void) pg_attribute_noreturn();
 static void check_position(const DpValue *x);
-static void begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row);
+static Datum bucket_auto(FunctionCallInfo fcinfo, bool by_key);
+static void begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row, bool by_key);
+static bool same_key(WindowObject window, int64 a, int64 b);
 static bool row_value(WindowObject window, int64 row, DpValue *v);
 static struct varlena *argument_of_row(WindowObject window, int arg, int64 row, bool *out);
 static void check_roundable(const DpValue *v);
 
 /*
- * _bucket_auto(value bson_value, buckets int, granularity text) OVER (ORDER BY value) -> bson: the
- * boundaries of the row's bucket.
+ * _bucket_auto(value bson_value, buckets int [, granularity text]) OVER (ORDER BY value) -> bson:
+ * the boundaries of the row's bucket.
  */
 DP_FUNCTION(dp_pipeline_bucket_auto);
 Datum
 dp_pipeline_bucket_auto(PG_FUNCTION_ARGS)
+{
+	return bucket_auto(fcinfo, false);
+}
+
+/* _bucket_auto(value bson_value, buckets int, key bytea) OVER (ORDER BY key) -> bson */
+DP_FUNCTION(dp_pipeline_bucket_auto_by);
+Datum
+dp_pipeline_bucket_auto_by(PG_FUNCTION_ARGS)
+{
+	return bucket_auto(fcinfo, true);
+}
+
+static Datum
+bucket_auto(FunctionCallInfo fcinfo, bool by_key)
 {
 	WindowObject window = PG_WINDOW_OBJECT();
 	BucketAuto *state = WinGetPartitionLocalMemory(window, sizeof(BucketAuto));
 	int64 row = WinGetCurrentPosition(window);
 
 	if (row >= state->until)
-		begin_bucket(fcinfo, state, row);
+		begin_bucket(fcinfo, state, row, by_key);
 	WinSetMarkPosition(window, row);
 	PG_RETURN_POINTER(state->id);
 }
 
 static void
-begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row)
+begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row, bool by_key)
 {
 	WindowObject window = PG_WINDOW_OBJECT();
 	MemoryContext old;
@@ -109,7 +134,7 @@ begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row)
 	DpValue v = { NULL, 0, DP_TYPE_EOD };
 	DpBuilder b;
 
-	if (PG_NARGS() > 2)
+	if (PG_NARGS() > 2 && !by_key)
 		granularity = text_to_cstring(DatumGetTextPP(WinGetFuncArgCurrent(window, 2, &isnull)));
 	next = ++state->number == buckets ? n : Min(row + size, n);
 	(void) row_value(window, row, &min);
@@ -141,7 +166,8 @@ begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row)
 	}
 	else
 	{
-		while (row_value(window, next, &v) && dp_value_compare(&max, &v) == 0)
+		while (row_value(window, next, &v) &&
+			   (by_key ? same_key(window, next - 1, next) : dp_value_compare(&max, &v) == 0))
 			next++;
 		if (next < n)
 			max = v;
@@ -157,6 +183,14 @@ begin_bucket(FunctionCallInfo fcinfo, BucketAuto *state, int64 row)
 		state->max = dp_value_to_varlena(&max);
 	state->until = next;
 	MemoryContextSwitchTo(old);
+}
+
+static bool
+same_key(WindowObject window, int64 a, int64 b)
+{
+	bool out;
+
+	return dp_same_bytes(argument_of_row(window, 2, a, &out), argument_of_row(window, 2, b, &out));
 }
 
 /* The value of a row; returns false and leaves *v if there is no such row. */

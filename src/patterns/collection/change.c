@@ -76,7 +76,7 @@ static void change_split(Change *c);
 static void change_rows(Change *c, const char *row, Seen *seen);
 static void change_insert(Change *c, bool last);
 static DpUpdate *compile_update(const Change *c);
-static void project(Change *c);
+static void project(void *arg);
 static bool may_update(Oid relid);
 
 /* ---------------------------------------------------------------- the calls */
@@ -268,41 +268,30 @@ change_document(Change *c, FunctionCallInfo fcinfo)
 	if (c->doc == NULL)
 		PG_RETURN_NULL();
 	if (c->projection != NULL)
-		project(c);
+	{
+		DpValue collation;
+
+		if (c->call.collation != NULL)
+			collation = dp_value_of_document(c->call.collation);
+		dp_collated(c->call.collation == NULL ? NULL : &collation, project, c);
+	}
 	PG_RETURN_POINTER(c->doc);
 }
 
 /* What the projection shows of the document. */
 static void
-project(Change *c)
+project(void *arg)
 {
-	const DpCollation *outer = dp_collation;
+	Change *c = arg;
+	DpValue filter = dp_value_of_document(c->call.filter);
+	DpValue projection = dp_value_of_document(c->projection);
+	DpValue doc = dp_value_of_document(c->doc);
+	struct varlena *shown =
+		dp_projection_apply(dp_projection_compile(&projection, 0), &doc,
+							dp_filter_compile(&filter, DP_FILTER_DOCUMENT, NULL));
 
-	PG_TRY();
-	{
-		DpValue value;
-		DpValue filter = dp_value_of_document(c->call.filter);
-		DpProjection *projection;
-		struct varlena *shown;
-
-		if (c->call.collation != NULL)
-		{
-			value = dp_value_of_document(c->call.collation);
-			dp_collation = dp_collation_compile(&value, NULL);
-		}
-		value = dp_value_of_document(c->projection);
-		projection = dp_projection_compile(&value, 0);
-		value = dp_value_of_document(c->doc);
-		shown = dp_projection_apply(projection, &value,
-									dp_filter_compile(&filter, DP_FILTER_DOCUMENT, NULL));
-		if (shown != NULL)
-			c->doc = shown;
-	}
-	PG_FINALLY();
-	{
-		dp_collation = outer;
-	}
-	PG_END_TRY();
+	if (shown != NULL)
+		c->doc = shown;
 }
 
 /* ---------------------------------------------------------------- one call */
