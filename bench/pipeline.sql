@@ -62,5 +62,12 @@ SELECT compare_pipeline('$setWindowFields', 'orders', '[{$setWindowFields: {part
 SELECT compare_pipeline('$group, $mergeObjects', 'customers', '[{$limit: 20000}, {$group: {_id: "$city", all: {$mergeObjects: "$$ROOT"}}}]',
   $$SELECT bson_build('_id', doc -> 'city', 'all', bson_merge_agg(doc)) FROM (SELECT doc FROM customers LIMIT 20000) x GROUP BY doc -> 'city'$$,
   $$SELECT jsonb_build_object('_id', doc -> 'city', 'all', jsonb_object_agg(k, v)) FROM (SELECT doc FROM customers_jsonb LIMIT 20000) x, jsonb_each(doc) AS e (k, v) GROUP BY doc -> 'city'$$);
+SELECT bucket_create('readings', group_by => '{sensor}', time_field => 'ts', span => '1 hour', columns => 'sensor int, ts timestamptz, temperature float8, moisture int') \g /dev/null
+INSERT INTO readings SELECT i % 100, timestamptz '2024-01-01 00:00+00' + i / 100 * interval '1 min', i % 97 / 4.0, i % 50 FROM generate_series(0, current_setting('bench.orders')::int - 1) AS i;
+SELECT bucket_pack('readings') \g /dev/null
+ANALYZE readings;
+SELECT compare('$group over buckets, to SQL', 1.2, $$SELECT count(d) FROM (SELECT bson_build('_id', bson_build('s', sensor, 'h', bucket_start('1 hour', ts)), 'n', count(*)::int, 't', avg(temperature), 'm', sum(moisture)::int) AS d FROM readings GROUP BY sensor, bucket_start('1 hour', ts) OFFSET 0) AS r$$,
+  pipeline('readings', '[{$group: {_id: {s: "$sensor", h: {$dateTrunc: {date: "$ts", unit: "hour"}}}, n: {$sum: 1}, t: {$avg: "$temperature"}, m: {$sum: "$moisture"}}}]'));
+DROP FOREIGN TABLE readings;
 SELECT compare('ten stages, compiled', 'infinity', 'SELECT 1', $$SELECT docpatterns._pipeline_statements('orders', '[{$match: {status: "x", at: {$gt: 5}}}, {$set: {a: {$add: ["$amount", 1]}}}, {$unwind: "$items"}, {$match: {"items.n": 3}}, {$group: {_id: "$status", n: {$sum: "$a"}}}, {$sort: {n: -1}}, {$limit: 10}, {$project: {n: 1}}, {$set: {x: 1}}, {$match: {n: {$gt: 3}}}]', NULL)$$);
 DROP TABLE orders, customers, orders_jsonb, customers_jsonb;
