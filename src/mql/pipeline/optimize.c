@@ -273,6 +273,34 @@ includes(const DpValue *projection)
 		   (is_inclusion(&e) || !(dp_type_is_number(e.value.type) || e.value.type == DP_TYPE_BOOL));
 }
 
+bool
+dp_pipeline_inclusion(const DpValue *projection, List **fields)
+{
+	bool shows_id = true;
+	DpIter iter;
+	DpElement e;
+
+	*fields = NIL;
+	dp_iter_init_value(&iter, projection);
+	while (dp_iter_next(&iter, &e))
+	{
+		if (strchr(e.name, '.') != NULL)
+			return false;
+		if (is_inclusion(&e))
+			*fields = lappend(*fields, pstrdup(e.name));
+		else if (strcmp(e.name, "_id") == 0 &&
+				 (dp_type_is_number(e.value.type) || e.value.type == DP_TYPE_BOOL))
+			shows_id = false;
+		else
+			return false;
+	}
+	if (*fields == NIL)
+		return false;
+	if (shows_id)
+		*fields = lappend(*fields, "_id");
+	return true;
+}
+
 /* Whether a stage returns one document for each, or none, in which the field is as it was. */
 static bool
 keeps(const DpStageSpec *s, const char *field)

@@ -101,6 +101,10 @@ extern void dp_stage_finish(DpStageSpec *s, DpBuilder *b);
  */
 extern List *dp_pipeline_optimize(List *stages, List **fields);
 
+/* Whether a projection only includes fields; which (char *), _id among them unless it is left out.
+ */
+extern bool dp_pipeline_inclusion(const DpValue *projection, List **fields);
+
 /* The fields that optimized stages read, and that a filter does, as above. */
 extern List *dp_pipeline_fields(const List *stages);
 extern List *dp_pipeline_filter_fields(const DpValue *filter);
@@ -167,6 +171,9 @@ extern bool dp_query_is_row(DpQuery *q);
 
 /* If so, adds a filter and an order, which may be NULL; the stages that follow are q->rest. */
 extern bool dp_query_read_row(DpQuery *q, const DpValue *filter, const DpValue *sort);
+
+/* If the document is the row's and the stage a $project that includes columns, does that. */
+extern bool dp_query_project_row(DpQuery *q, const DpValue *stage);
 
 /* Makes the query a subquery of a new one, whose document is a column. */
 extern void dp_query_nest(DpQuery *q);

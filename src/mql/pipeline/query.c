@@ -208,6 +208,26 @@ dp_query_read_row(DpQuery *q, const DpValue *filter, const DpValue *sort)
 	return true;
 }
 
+bool
+dp_query_project_row(DpQuery *q, const DpValue *stage)
+{
+	DpValue projection;
+	List *fields;
+	DpRow *row;
+
+	start(q);
+	if (q->row == NULL || q->doc != q->row_doc || q->changes != NIL ||
+		!dp_document_find(stage->data, stage->len, "$project", 8, &projection) ||
+		!dp_pipeline_inclusion(&projection, &fields))
+		return false;
+	row = dp_row_with(q->row, fields);
+	if (row == NULL)
+		return false;
+	q->row = row;
+	q->doc = q->row_doc = dp_row_document(row, NIL);
+	return true;
+}
+
 void
 dp_query_before_where(DpQuery *q)
 {

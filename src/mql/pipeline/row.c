@@ -139,6 +139,28 @@ dp_row_column(const DpRow *row, const char *name)
 	return NULL;
 }
 
+DpRow *
+dp_row_with(const DpRow *row, const List *names)
+{
+	DpRow *result = memcpy(palloc(sizeof(DpRow)), row, sizeof(DpRow));
+	ListCell *lc;
+
+	result->columns = NIL;
+	foreach(lc, row->columns)
+	{
+		DpRowColumn *c = lfirst(lc);
+		ListCell *name;
+
+		foreach(name, names)
+			if (strcmp(lfirst(name), c->name) == 0)
+			{
+				result->columns = lappend(result->columns, c);
+				break;
+			}
+	}
+	return row->doc == NULL ? result : NULL;
+}
+
 char *
 dp_row_document(const DpRow *row, const List *fields)
 {

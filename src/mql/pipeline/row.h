@@ -58,6 +58,9 @@ extern DpRow *dp_row_open(Oid relid);
 /* The column that is the field of this name, which may be a path; NULL if there is none. */
 extern DpRowColumn *dp_row_column(const DpRow *row, const char *name);
 
+/* The row with only the columns of these names (char *); NULL if it has documents, too. */
+extern DpRow *dp_row_with(const DpRow *row, const List *names);
+
 /* The document with these fields (char *) of the row; NIL: all. */
 extern char *dp_row_document(const DpRow *row, const List *fields);
 

@@ -219,6 +219,8 @@ dp_stage_change(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpElement e;
 
 	dp_update_stage_check(spec, dp_stage_flags(q), location->up);
+	if (dp_query_project_row(q, spec))
+		return;
 	dp_iter_init_value(&iter, spec);
 	if (dp_iter_next(&iter, &e) && strcmp(e.name, "$project") == 0 &&
 		e.value.len == DP_DOCUMENT_MIN_SIZE)
