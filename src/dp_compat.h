@@ -66,6 +66,15 @@
 #endif
 
 /*
+ * PostgreSQL 17 tells the planner which columns are never null, 18 does not trust attnotnull.
+ */
+#if PG_VERSION_NUM >= 170000
+#define dp_is_never_null(rel, desc, attnum) bms_is_member(attnum, (rel)->notnullattnums)
+#else
+#define dp_is_never_null(rel, desc, attnum) (TupleDescAttr(desc, (attnum) -1)->attnotnull)
+#endif
+
+/*
  * Paths of foreign scans: PostgreSQL 17 lets them name the clauses of joins that
  * they evaluate, 18 counts disabled nodes.
  */

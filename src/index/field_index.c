@@ -1,7 +1,7 @@
 /*
  * field_index.c
- *		Indexes on fields, such as ((doc -> 'a')), for filters and orders that PostgreSQL does not
- *		find them for.
+ *		Indexes on fields, such as ((doc -> 'a')), for filters that PostgreSQL does not find them
+ *for.
  *
  * A filter, doc @@ '{a: 5}', is true for arrays with the value, too.  So the index is searched for
  * what follows from the filter, as collection_find() does (collection_facts.c):
@@ -10,8 +10,7 @@
  *
  * and the filter is tested for the rows.  If checks exclude arrays, only the first is left.
  *
- * SQL and MongoDB differ in where NULL comes in an order, and an index has one of them.  For the
- * other, it is scanned twice: for the rows with NULL, and for the others in order.
+ * Orders are in field_order.c.
  */
 #include "postgres.h"
 
@@ -35,6 +34,7 @@
 #include "bson/catalog.h"
 #include "bson/text.h"
 #include "index/field_index.h"
+#include "index/field_order.h"
 #include "index/text_condition.h"
 #include "mql/collection_calls.h"
 #include "mql/filter.h"
@@ -60,14 +60,9 @@ static List *filter_clauses(RelOptInfo *rel, Oid relid);
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static Expr *indexed_field(Conditions *c, const char *path);
-static Var *call_column(Node *call);
 static Expr *any_of(Expr *field, const DpValue *values, int n);
 static Expr *loose_clause(Expr *field, List *clauses, bool deep);
 static void add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *clauses);
-static void add_ordered_path(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index);
-static bool is_ordered_by(const PathKey *key, Expr *expr, Relids relids);
-static IndexPath *
-part_path(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index, Expr *field, NullTestType test);
 
 void
 dp_field_indexes_init(void)
@@ -103,22 +98,9 @@ pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 			add_filter_paths(root, rel, clauses);
 	}
 
-	/*
-	 * One of two scans would be lost when partitions are pruned at run time, and when a row is
-	 * tested again because another transaction has changed it.
-	 */
-	if (root->query_pathkeys == NIL || rel->reloptkind != RELOPT_BASEREL ||
-		root->parse->commandType != CMD_SELECT || root->rowMarks != NIL ||
-		!bms_is_empty(rel->lateral_relids))
-		return;
-	foreach(lc, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst(lc);
-
-		if (index->relam == BTREE_AM_OID && index->indexprs != NIL && index->sortopfamily != NULL &&
-			(index->indpred == NIL || index->predOK))
-			add_ordered_path(root, rel, index);
-	}
+	if (root->query_pathkeys != NIL && root->parse->commandType == CMD_SELECT &&
+		bms_is_empty(rel->lateral_relids))
+		dp_add_ordered_paths(root, rel, rte->relid);
 }
 
 /* ---------------------------------------------------------------- filters */
@@ -148,7 +130,7 @@ filter_clauses(RelOptInfo *rel, Oid relid)
 		if (!dp_doc_is_call((Node *) rinfo->clause, "bson_match", dp_types()->bson, &filter) ||
 			!restriction_is_securely_promotable(rinfo, rel))
 			continue;
-		doc = call_column((Node *) rinfo->clause);
+		doc = dp_call_column((Node *) rinfo->clause);
 		if (doc->varno != rel->relid || doc->varlevelsup != 0)
 			continue;
 		if (table == NULL)
@@ -248,19 +230,11 @@ indexed_field(Conditions *c, const char *path)
 
 			if (dp_doc_is_call(expr, "bson_get", TEXTOID, &spelled) &&
 				strcmp(TextDatumGetCString(spelled->constvalue), path) == 0 &&
-				call_column(expr)->varattno == c->doc)
+				dp_call_column(expr)->varattno == c->doc)
 				return (Expr *) expr;
 		}
 	}
 	return NULL;
-}
-
-/* The column of documents that a call concerns, see dp_doc_is_call(). */
-static Var *
-call_column(Node *call)
-{
-	return IsA(call, OpExpr) ? linitial(((OpExpr *) call)->args)
-							 : linitial(((FuncExpr *) call)->args);
 }
 
 /* field = ANY (values) */
@@ -339,105 +313,4 @@ add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *clauses)
 	forboth(lc, rel->indexlist, lc2, of_indexes)
 		((IndexOptInfo *) lfirst(lc))->indrestrictinfo = lfirst(lc2);
 	rel->baserestrictinfo = restrictions;
-}
-
-/* ---------------------------------------------------------------- orders */
-
-/*
- * Adds a path for the order of the query if an index on a field has it but for the place of NULL.
- */
-static void
-add_ordered_path(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
-{
-	PathKey *key = linitial(root->query_pathkeys);
-	ListCell *lc = list_head(index->indexprs);
-
-	for (int i = 0; i < index->nkeycolumns; i++)
-	{
-		Expr *field;
-		Const *path;
-		bool forward;
-		IndexPath *nulls;
-		IndexPath *others;
-
-		if (index->indexkeys[i] != 0)
-			continue;
-		field = lfirst(lc);
-		lc = lnext(index->indexprs, lc);
-		forward = index->reverse_sort[i] == dp_pathkey_is_descending(key);
-		if ((index->nulls_first[i] == forward) == key->pk_nulls_first ||
-			key->pk_opfamily != index->sortopfamily[i] || !is_ordered_by(key, field, rel->relids) ||
-			!dp_doc_is_call((Node *) field, "bson_get", TEXTOID, &path))
-			continue;
-
-		index->nulls_first[i] = !index->nulls_first[i];
-		nulls = part_path(root, rel, index, field, IS_NULL);
-		others = part_path(root, rel, index, field, IS_NOT_NULL);
-		index->nulls_first[i] = !index->nulls_first[i];
-		if (nulls != NULL && others != NULL &&
-			compare_pathkeys(nulls->path.pathkeys, others->path.pathkeys) == PATHKEYS_EQUAL)
-			add_path(rel,
-					 (Path *) create_append_path(root, rel,
-												 key->pk_nulls_first ? list_make2(nulls, others)
-																	 : list_make2(others, nulls),
-												 NIL, others->path.pathkeys, NULL, 0, false,
-												 rel->rows));
-		return;
-	}
-}
-
-static bool
-is_ordered_by(const PathKey *key, Expr *expr, Relids relids)
-{
-	ListCell *lc;
-
-	foreach(lc, key->pk_eclass->ec_members)
-	{
-		EquivalenceMember *member = lfirst(lc);
-
-		if (bms_equal(member->em_relids, relids) && equal(member->em_expr, expr))
-			return true;
-	}
-	return false;
-}
-
-/* The cheapest ordered scan of the index for the rows whose field is NULL, or is not; or NULL. */
-static IndexPath *
-part_path(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index, Expr *field, NullTestType which)
-{
-	List *paths = rel->pathlist;
-	List *partial = rel->partial_pathlist;
-	List *indexes = rel->indexlist;
-	List *restrictions = index->indrestrictinfo;
-	List *order = list_make1(linitial(root->query_pathkeys));
-	NullTest *test = makeNode(NullTest);
-	RestrictInfo *restriction;
-	IndexPath *best = NULL;
-	ListCell *lc;
-
-	test->arg = copyObject(field);
-	test->nulltesttype = which;
-	test->location = -1;
-	restriction = make_simple_restrictinfo(root, (Expr *) test);
-	rel->pathlist = rel->partial_pathlist = NIL;
-	rel->indexlist = list_make1(index);
-	index->indrestrictinfo = lappend(list_copy(restrictions), restriction);
-	create_index_paths(root, rel);
-	foreach(lc, rel->pathlist)
-	{
-		IndexPath *path = lfirst(lc);
-
-		if (IsA(path, IndexPath) && path->path.param_info == NULL &&
-			pathkeys_contained_in(order, path->path.pathkeys) &&
-			(best == NULL || path->path.total_cost < best->path.total_cost))
-			best = path;
-	}
-	rel->pathlist = paths;
-	rel->partial_pathlist = partial;
-	rel->indexlist = indexes;
-	index->indrestrictinfo = restrictions;
-	if (best != NULL)
-		best->path.rows = clamp_row_est(rel->rows * clause_selectivity(root, (Node *) restriction,
-																	   0, JOIN_INNER, NULL));
-	return best;
 }

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(152);
+SELECT plan(348);
 
 CREATE FUNCTION lines(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; result text := '';
@@ -82,7 +82,51 @@ SELECT looks($$SELECT id FROM docs ORDER BY doc -> 'b' DESC, id LIMIT 5$$, $$Inc
 SELECT looks($$SELECT id FROM seen ORDER BY doc -> 'at' DESC LIMIT 5$$, $$Append\|Index Scan using docs_at_idx$$);
 SELECT looks($$SELECT a.id FROM docs a JOIN plain p ON p.id = a.id ORDER BY a.doc -> 'at' DESC LIMIT 1$$, $$Index Scan using docs_at_idx|Sort$$);
 SELECT looks($$SELECT id FROM docs ORDER BY doc -> 'c', doc -> 'at' LIMIT 5$$, $$Incremental Sort|Sort$$);
-SELECT doesnt_match(lines($$SELECT id FROM docs ORDER BY doc -> 'at' DESC LIMIT 5 FOR UPDATE$$), 'Append', 'rows that are locked are read by one scan');
+SELECT looks($$SELECT id FROM docs ORDER BY doc -> 'at' DESC LIMIT 5 FOR UPDATE$$, $$LockRows\|Result\|Append\|Custom Scan \(Changed Row\) on docs\|Index Scan using docs_at_idx$$);
+SELECT looks($$SELECT id FROM parts ORDER BY doc -> 'b' DESC NULLS LAST LIMIT 5$$, $$Merge Append\|Sort Key: .*\|Append\|Index Scan using parts1_expr_idx.*\|Append\|Index Scan using parts2_expr_idx$$);
+
+-- ---------------------------------------------------------------- sort keys
+
+-- values before all arrays and after them, arrays, and what is missing
+SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, $r$^Limit\|Result\|Merge Append\|Sort Key: \(bson_sort_key\(doc, '\{"at": -1\}'::bson\)\)\|Index Scan using docs_at_idx on docs\|Index Cond: [^|]* < '\[\]'::bson_value\)\|Index Scan using docs_at_idx on docs\|Index Cond: [^|]* >= '[^|]*\|Sort\|Sort Key: [^|]*\|Index Scan using docs_at_idx on docs\|Index Cond: [^|]*\[\][^|]*\|Sort\|[^|]*\|Index Scan using docs_at_idx on docs\|Index Cond: [^|]* IS NULL\)$$r$);
+SELECT looks($$SELECT id FROM docs WHERE doc IS NOT NULL ORDER BY bson_sort_key(doc, '{at: 1}') LIMIT 5$$, $r$Backward using docs_at_idx on docs\|[^|]*\[\][^|]*\|Index Scan Backward using docs_at_idx on docs\|Index Cond: [^|]* IS NULL\)\|Filter[^|]*$$r$);
+SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}') DESC LIMIT 5$$, 'Merge Append.*Index Scan Backward using docs_at_idx');
+SELECT looks($$SELECT id FROM docs WHERE doc -> 'c' = 'c5'::text ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, $$Merge Append.*Index Scan using docs_c_at_idx on docs\|Index Cond: [^|]* = '"c5"'[^|]* < '\[\]'$$);
+SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}'), id LIMIT 5$$, 'Incremental Sort.*Merge Append');
+SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}'), bson_sort_key(doc, '{at: -1, b: 1}') LIMIT 5$$, 'Incremental Sort.*Merge Append');
+SELECT looks($$SELECT id FROM seen ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, 'Merge Append');
+SELECT looks($$SELECT id FROM docs d WHERE EXISTS (SELECT FROM plain p WHERE p.id = d.id) ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, 'Merge Append.*Index Scan using docs_at_idx on docs d');
+SELECT looks($$SELECT (SELECT d.id FROM docs d WHERE d.doc -> 'c' = p.doc -> 'c' ORDER BY bson_sort_key(d.doc, '{at: -1}') LIMIT 1) FROM plain p$$, $$Merge Append.*Index Cond: [^|]* = \(p.doc -> 'c'::text\)[^|]* < '\[\]'$$);
+SELECT looks($$SELECT id, row_number() OVER (ORDER BY bson_sort_key(doc, '{at: -1}')) FROM docs LIMIT 5$$, 'WindowAgg.*Merge Append');
+SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5 FOR UPDATE$$, $$LockRows\|Result\|Merge Append\|[^|]*\|Custom Scan \(Changed Row\) on docs\|Index Scan using docs_at_idx$$);
+SELECT looks($$SELECT id FROM parts ORDER BY bson_sort_key(doc, '{b: -1}') LIMIT 5$$, 'Merge Append.*Merge Append.*Index Scan using parts1_expr_idx.*Merge Append.*Index Scan using parts2_expr_idx');
+SELECT doesnt_match(lines(q), 'Append', q) FROM unnest(ARRAY[$$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{b: 1}')$$, $$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1, b: 1}') LIMIT 5$$, $$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{c: 1, at: -1}') LIMIT 5$$, $$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{x: 1}') LIMIT 5$$,
+  $$SELECT id FROM docs ORDER BY docpatterns._collated_sort_key(doc, '{at: 1}', '{locale: "de"}') LIMIT 5$$, $$SELECT id FROM docs WHERE doc -> 'c' > 'c5'::text AND id < 0 ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 500$$]) q;
+PREPARE sorted(int) AS SELECT id FROM parts WHERE id < $1 ORDER BY bson_sort_key(doc, '{b: -1}') LIMIT 5;
+SET LOCAL plan_cache_mode = force_generic_plan;
+SELECT looks('EXECUTE sorted(10)', 'Subplans Removed: 1.*Merge Append.*parts1_expr_idx');
+RESET plan_cache_mode;
+SET LOCAL ROLE field_reader;
+SELECT throws_ok($$SELECT id FROM parts ORDER BY bson_sort_key(doc, '{b: -1}') LIMIT 5$$, '42501');
+RESET ROLE;
+DECLARE forth SCROLL CURSOR FOR SELECT (doc -> '_id')::int FROM docs ORDER BY bson_sort_key(doc, '{at: -1}');
+MOVE 3 IN forth;
+SELECT results_eq('FETCH BACKWARD 2 FROM forth', 'VALUES (9999), (10000)', 'a cursor goes back');
+CLOSE forth;
+-- checks leave one scan, for several fields, too
+CREATE TABLE strict (doc bson NOT NULL CHECK (bson_validate(doc, '{properties: {c: {bsonType: "string"}, at: {bsonType: ["int", "null"]}}}')));
+INSERT INTO strict SELECT bson_build('c', 'c' || i % 20, 'at', CASE WHEN i % 10 > 0 THEN i END) - CASE WHEN i % 9 = 0 THEN 'at' ELSE 'x' END FROM generate_series(1, 5000) i;
+CREATE INDEX strict_at ON strict ((doc -> 'at') DESC NULLS LAST);
+CREATE INDEX strict_c_at ON strict ((doc -> 'c') NULLS FIRST, (doc -> 'at') DESC NULLS LAST);
+ANALYZE strict;
+SELECT looks($$SELECT doc FROM strict ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, '^Limit\|Index Scan using strict_at on strict$');
+SELECT looks($$SELECT doc FROM strict ORDER BY bson_sort_key(doc, '{at: 1}') LIMIT 5 FOR UPDATE$$, '^Limit\|LockRows\|Index Scan Backward using strict_at on strict$');
+SELECT looks($$SELECT doc FROM strict ORDER BY bson_sort_key(doc, '{c: 1, at: -1}') LIMIT 5$$, '^Limit\|Index Scan using strict_c_at on strict$');
+SELECT looks($$SELECT doc FROM strict ORDER BY bson_sort_key(doc, '{c: -1}'), bson_sort_key(doc, '{c: -1, at: 1}') LIMIT 5$$, '^Limit\|Index Scan Backward using strict_c_at on strict$');
+SELECT looks($$SELECT doc FROM strict ORDER BY bson_sort_key(doc, '{c: 1, at: 1}') LIMIT 5$$, '\|Sort\|');
+SELECT doesnt_match(lines($$SELECT doc FROM strict WHERE doc -> 'c' IN ('c1'::text, 'c2'::text) ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 500$$), '^Limit\|Index Scan using strict_c_at', 'values of the first field, one after the other, are not in the order of the second');
+SELECT looks($$SELECT doc FROM strict WHERE doc -> 'at' IN (1, 2) ORDER BY bson_sort_key(doc, '{c: 1, at: -1}') LIMIT 5$$, 'Sort');
+SELECT results_eq(format('SELECT bson_sort_key(doc, %1$L) FROM strict ORDER BY bson_sort_key(doc, %1$L) LIMIT 500', k), format('SELECT k FROM (SELECT bson_sort_key(doc, %L) AS k FROM strict OFFSET 0) s ORDER BY k LIMIT 500', k), k) FROM unnest('{"{at: -1}","{at: 1}","{c: 1}","{c: 1, at: -1}","{c: -1, at: 1}"}'::text[]) k;
 
 -- ---------------------------------------------------------------- the same rows
 
@@ -115,6 +159,23 @@ END $$;
 SELECT same_order(t, c) FROM unnest('{"doc -> ''at'' DESC","doc -> ''at''","doc -> ''at'' DESC NULLS LAST","doc -> ''b''","doc -> ''b'' DESC, id","doc -> ''c'', doc -> ''at'' DESC NULLS LAST","doc -> ''c'', doc -> ''at'' DESC"}'::text[]) t,
   unnest('{true,"doc -> ''at'' > 1","doc @@ ''{b: 1}''"}'::text[]) c;
 SELECT is((SELECT count(*) FROM (SELECT id FROM docs ORDER BY doc -> 'at' DESC) d), 800::bigint, 'every row once');
+CREATE INDEX ON docs ((doc -> 'sub.0') NULLS FIRST);
+CREATE INDEX ON docs ((doc -> 'sub.-1'));
+CREATE INDEX ON docs ((doc -> 'sub.x.x') DESC);
+CREATE INDEX ON docs ((doc -> 'b') DESC, id);
+SET LOCAL enable_bitmapscan = off;
+SELECT same_order(replace(t, '@', f), c) FROM unnest('{at,b,c,sub.x,sub.0,sub.-1,sub.x.x}'::text[]) f, unnest('{"bson_sort_key(doc, ''{\"@\": 1}'')","bson_sort_key(doc, ''{\"@\": -1}'')","bson_sort_key(doc, ''{\"@\": -1}'') DESC","bson_sort_key(doc, ''{\"@\": 1}'') NULLS FIRST, id"}'::text[]) t,
+  unnest('{true,"doc -> ''at'' > 1","doc @@ ''{b: 1}''","doc -> ''c'' = 2","doc IS NOT NULL"}'::text[]) c;
+SELECT looks(format($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{"%s": 1}')$$, f), '^Result\|Merge Append') FROM unnest('{at,b,c,sub.x,sub.0,sub.x.x}'::text[]) f;
+SELECT doesnt_match(lines($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{"sub.-1": 1}')$$), 'Append', 'a position from the end is a name in a sort key');
+SELECT is((SELECT count(*) FROM (SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: 1}')) d), 800::bigint, 'every row once');
+-- without arrays, and with undefined and MinKey, which come before what is missing
+ALTER TABLE docs ADD x bson;
+UPDATE docs SET doc = NULL WHERE bson_typeof(doc, 'at') = 'array' OR bson_typeof(doc, 'sub') = 'array' OR bson_typeof(doc, 'sub.x') = 'array';
+UPDATE plain SET doc = NULL WHERE bson_typeof(doc, 'at') = 'array' OR bson_typeof(doc, 'sub') = 'array' OR bson_typeof(doc, 'sub.x') = 'array';
+ALTER TABLE docs ADD CHECK (bson_typeof(doc, 'at') <> 'array'), ADD CHECK (bson_typeof(doc, 'sub') <> 'array' AND bson_typeof(doc, 'sub.x') <> 'array');
+SELECT same_order(replace(t, '@', f), c) FROM unnest('{at,sub.x}'::text[]) f, unnest('{"bson_sort_key(doc, ''{\"@\": 1}'')","bson_sort_key(doc, ''{\"@\": -1}'')"}'::text[]) t, unnest('{true,"doc @@ ''{b: 1}''","doc IS NOT NULL"}'::text[]) c;
+SELECT looks(format($$SELECT id FROM docs WHERE doc IS NOT NULL ORDER BY bson_sort_key(doc, '{"%s": 1}')$$, f), '^Result\|Merge Append\|[^|]*\|Index Scan [^|]*\|[^|]* IS NOT NULL\)\|Filter[^|]*\|Index Scan[^|]*\|[^|]* IS NULL\)\|Filter[^|]*$') FROM unnest('{at,sub.x}'::text[]) f;
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,0 +1,481 @@
+/*
+ * field_order.c
+ *		Indexes on fields, such as ((doc -> 'a')), for orders that PostgreSQL does not find them for.
+ *
+ * ORDER BY doc -> 'a': SQL and MongoDB differ in where NULL comes in an order, and an index has one
+ * of them.  For the other, it is scanned twice: for the rows with NULL, and for the others in order.
+ *
+ * ORDER BY bson_sort_key(doc, '{a: 1}'): this key takes the least element of an array, and a missing
+ * field for null.  So the index is scanned in parts, and the executor merges them by the key:
+ *
+ *		values before all arrays, values after them		in the order of the index
+ *		arrays											sorted by the key
+ *		NULL: nothing at the path						sorted by the key, unless it is the same for all
+ *
+ * Checks that exclude arrays, undefined and MinKey (collection_facts.c) leave one scan, also for
+ * several fields.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/text.h"
+#include "index/changed_row.h"
+#include "index/field_order.h"
+#include "index/text_condition.h"
+#include "mql/collection_calls.h"
+#include "mql/error.h"
+
+/* The order of an index from a column on, which is a field */
+typedef struct FieldOrder
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	Relation table;
+	IndexOptInfo *index;
+	int column;
+	Expr *field;
+	Var *doc;
+	DpDocFacts *facts; /* NULL: not read yet */
+	ScanDirection direction;
+	List *pathkeys; /* of the query, at its beginning */
+} FieldOrder;
+
+static bool add_value_order(FieldOrder *o);
+static bool is_ordered_by(const PathKey *key, Expr *expr, Relids relids);
+static void add_key_order(FieldOrder *o);
+static bool find_spec(FieldOrder *o, const PathKey *key, DpValue *spec);
+static bool has_spec(FieldOrder *o, const DpValue *spec, bool reversed, bool *exact);
+static DpPath *field_path(FieldOrder *o, int column);
+static bool is_same(const DpPath *a, const DpPath *b);
+static bool is_exact(FieldOrder *o, int column, const DpPath *path, bool last);
+static bool is_never_null(FieldOrder *o);
+static List *add_part(FieldOrder *o, List *parts, List *conditions, bool ordered);
+static Path *part_path(FieldOrder *o, List *conditions);
+static bool has_order(FieldOrder *o, IndexPath *path, List *conditions);
+static void add_ordered_path(FieldOrder *o, List *parts, bool merge);
+static Expr *null_test(Expr *arg, NullTestType type);
+
+void
+dp_add_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+{
+	FieldOrder o = { root, rel };
+	ListCell *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		ListCell *next;
+
+		o.index = lfirst(lc);
+		if (o.index->relam != BTREE_AM_OID || o.index->sortopfamily == NULL ||
+			(o.index->indpred != NIL && !o.index->predOK))
+			continue;
+		next = list_head(o.index->indexprs);
+		for (o.column = 0; next != NULL && o.column < o.index->nkeycolumns; o.column++)
+		{
+			Const *path;
+
+			if (o.index->indexkeys[o.column] != 0)
+				continue;
+			o.field = lfirst(next);
+			next = lnext(o.index->indexprs, next);
+			if (!dp_doc_is_call((Node *) o.field, "bson_get", TEXTOID, &path))
+				continue;
+			o.doc = dp_call_column((Node *) o.field);
+			o.facts = NULL;
+			if (o.table == NULL)
+				o.table = table_open(relid, NoLock);
+			if (!add_value_order(&o))
+				add_key_order(&o);
+		}
+	}
+	if (o.table != NULL)
+		table_close(o.table, NoLock);
+}
+
+Var *
+dp_call_column(Node *call)
+{
+	return IsA(call, OpExpr) ? linitial(((OpExpr *) call)->args)
+							 : linitial(((FuncExpr *) call)->args);
+}
+
+/* ---------------------------------------------------------------- doc -> 'a' */
+
+/* Whether the query is ordered by the field.  Adds a path unless PostgreSQL has one itself. */
+static bool
+add_value_order(FieldOrder *o)
+{
+	PathKey *key = linitial(o->root->query_pathkeys);
+	bool *nulls_first = &o->index->nulls_first[o->column];
+	bool forward = o->index->reverse_sort[o->column] == dp_pathkey_is_descending(key);
+	NullTestType first = key->pk_nulls_first ? IS_NULL : IS_NOT_NULL;
+	List *parts;
+
+	if (key->pk_opfamily != o->index->sortopfamily[o->column] ||
+		!is_ordered_by(key, o->field, o->rel->relids))
+		return false;
+	if ((*nulls_first == forward) == key->pk_nulls_first)
+		return true;
+	o->direction = forward ? ForwardScanDirection : BackwardScanDirection;
+	*nulls_first = !*nulls_first;
+	o->pathkeys = truncate_useless_pathkeys(o->root, o->rel,
+											build_index_pathkeys(o->root, o->index, o->direction));
+	*nulls_first = !*nulls_first;
+	if (!pathkeys_contained_in(list_make1(key), o->pathkeys))
+		return true;
+	parts = add_part(o, NIL, list_make1(null_test(o->field, first)), true);
+	parts = add_part(o, parts, list_make1(null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)), true);
+	add_ordered_path(o, parts, false);
+	return true;
+}
+
+static bool
+is_ordered_by(const PathKey *key, Expr *expr, Relids relids)
+{
+	EquivalenceMember *member = find_ec_member_matching_expr(key->pk_eclass, expr, relids);
+
+	return member != NULL && bms_equal(member->em_relids, relids);
+}
+
+/* ---------------------------------------------------------------- sort keys */
+
+/* Adds a path if the query is ordered by sort keys that the index has from the column on. */
+static void
+add_key_order(FieldOrder *o)
+{
+	static const char after[] = "{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}";
+	DpPath *path;
+	bool exact = false;
+	List *parts = NIL;
+	DpValue spec;
+	ListCell *lc;
+
+	o->pathkeys = NIL;
+	o->direction = NoMovementScanDirection;
+	foreach(lc, o->root->query_pathkeys)
+	{
+		PathKey *key = lfirst(lc);
+		bool more;
+
+		if ((o->pathkeys != NIL && !exact) || !find_spec(o, key, &spec) ||
+			!has_spec(o, &spec, dp_pathkey_is_descending(key), &more))
+			break;
+		exact = more;
+		o->pathkeys = lappend(o->pathkeys, key);
+	}
+	if (o->pathkeys == NIL)
+		return;
+	if (exact)
+		parts = add_part(o, parts, NIL, true);
+	else
+	{
+		bool arrays;
+
+		path = field_path(o, o->column);
+		arrays = dp_doc_index(o->facts, path, NULL) == NULL;
+		if (arrays)
+		{
+			struct varlena *first = dp_text_to_value("[]", 2, NULL);
+			struct varlena *next = dp_text_to_value(after, strlen(after), NULL);
+			Expr *low = dp_field_compare(o->field, "<", first);
+			Expr *high = dp_field_compare(o->field, ">=", next);
+
+			parts = add_part(o, parts, list_make1(low), true);
+			parts = add_part(o, parts, list_make1(high), true);
+			parts = add_part(o, parts,
+							 list_make2(dp_field_compare(o->field, ">=", first),
+										dp_field_compare(o->field, "<", next)),
+							 false);
+		}
+		else
+			parts = add_part(o, parts, list_make1(null_test(o->field, IS_NOT_NULL)), true);
+		parts = add_part(o, parts, list_make1(null_test(o->field, IS_NULL)),
+						 is_never_null(o) && (path->nsteps == 1 || !arrays));
+	}
+	add_ordered_path(o, parts, true);
+}
+
+/* The constant specification if the key is the sort key of the documents. */
+static bool
+find_spec(FieldOrder *o, const PathKey *key, DpValue *spec)
+{
+	ListCell *lc;
+
+	foreach(lc, key->pk_eclass->ec_members)
+	{
+		Node *expr = (Node *) ((EquivalenceMember *) lfirst(lc))->em_expr;
+		Const *arg;
+
+		if (!dp_doc_is_call(expr, "bson_sort_key", dp_types()->bson, &arg))
+			continue;
+		/* members of partitions are found by their expressions only */
+		expr = copyObject(expr);
+		linitial(((FuncExpr *) expr)->args) = o->doc;
+		if (is_ordered_by(key, (Expr *) expr, o->rel->relids))
+		{
+			*spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether the columns of the index have the order of the specification, if not for values that
+ * exact tells about: it is true if there are none.
+ */
+static bool
+has_spec(FieldOrder *o, const DpValue *spec, bool reversed, bool *exact)
+{
+	DpIter iter;
+	DpElement e;
+	int column = o->column;
+
+	*exact = true;
+	dp_iter_init_value(&iter, spec);
+	while (dp_iter_next(&iter, &e))
+	{
+		DpPath *path;
+		int64 up;
+		ScanDirection direction;
+
+		if (column == o->index->nkeycolumns || !dp_value_to_whole(&e.value, &up) ||
+			(up != 1 && up != -1) || !*exact)
+			return false;
+		path = field_path(o, column);
+		if (path == NULL || !is_same(path, dp_path_of_field(e.name)))
+			return false;
+		direction = o->index->reverse_sort[column] == ((up < 0) != reversed)
+						? ForwardScanDirection
+						: BackwardScanDirection;
+		if (o->direction == NoMovementScanDirection)
+			o->direction = direction;
+		if (direction != o->direction)
+			return false;
+		*exact = is_exact(o, column, path, iter.next == iter.end);
+		column++;
+	}
+	/* values of one field that are out of order have scans of their own */
+	return *exact || column == o->column + 1;
+}
+
+/* The path of a column of the index, if it is a field of the documents; or NULL. */
+static DpPath *
+field_path(FieldOrder *o, int column)
+{
+	int n = 0;
+	Node *field;
+	Const *path;
+
+	if (o->index->indexkeys[column] != 0)
+		return NULL;
+	for (int i = 0; i < column; i++)
+		n += o->index->indexkeys[i] == 0;
+	field = list_nth(o->index->indexprs, n);
+	if (!dp_doc_is_call(field, "bson_get", TEXTOID, &path) || !equal(dp_call_column(field), o->doc))
+		return NULL;
+	return dp_path_parse(VARDATA_ANY(path->constvalue), VARSIZE_ANY_EXHDR(path->constvalue));
+}
+
+/* Whether the paths are the same; a position from the end of an array is a name for sort keys. */
+static bool
+is_same(const DpPath *a, const DpPath *b)
+{
+	if (a->nsteps != b->nsteps)
+		return false;
+	for (int i = 0; i < a->nsteps; i++)
+		if (strcmp(a->steps[i].name, b->steps[i].name) != 0 ||
+			(a->steps[i].is_index && a->steps[i].index < 0))
+			return false;
+	return true;
+}
+
+/*
+ * Whether the index has the order of the sort key at the column for all documents.  NULL must come
+ * before all values, and if another field follows, null must not differ from it.
+ */
+static bool
+is_exact(FieldOrder *o, int column, const DpPath *path, bool last)
+{
+	if (o->facts == NULL)
+		o->facts = dp_doc_facts(o->table, o->doc->varattno);
+	return o->index->nulls_first[column] != o->index->reverse_sort[column] && is_never_null(o) &&
+		   dp_doc_index(o->facts, path, NULL) != NULL &&
+		   dp_doc_never(o->facts, path, "undefined") && dp_doc_never(o->facts, path, "minKey") &&
+		   (last || dp_doc_never(o->facts, path, "null"));
+}
+
+/* Whether each row that is read has a document. */
+static bool
+is_never_null(FieldOrder *o)
+{
+	return dp_is_never_null(o->rel, RelationGetDescr(o->table), o->doc->varattno) ||
+		   predicate_implied_by(list_make1(null_test((Expr *) o->doc, IS_NOT_NULL)),
+								get_actual_clauses(o->rel->baserestrictinfo), false);
+}
+
+/* ---------------------------------------------------------------- scans */
+
+/*
+ * Adds the scan of the index for rows with the conditions, sorted if it does not have the order; or
+ * NULL.
+ */
+static List *
+add_part(FieldOrder *o, List *parts, List *conditions, bool ordered)
+{
+	Path *path = part_path(o, conditions);
+
+	if (path != NULL && !ordered)
+	{
+		path->pathkeys = NIL;
+		path = (Path *) create_sort_path(o->root, o->rel, path, o->pathkeys, -1);
+	}
+	return lappend(parts, path);
+}
+
+/* The cheapest scan of the index in its order for the rows with the conditions; or NULL. */
+static Path *
+part_path(FieldOrder *o, List *conditions)
+{
+	RelOptInfo *rel = o->rel;
+	IndexOptInfo *index = o->index;
+	List *paths = rel->pathlist;
+	List *partial = rel->partial_pathlist;
+	List *indexes = rel->indexlist;
+	List *restrictions = index->indrestrictinfo;
+	bool bitmaps = index->amhasgetbitmap;
+	List *added = NIL;
+	IndexPath *best = NULL;
+	ListCell *lc;
+
+	foreach(lc, conditions)
+		added = lappend(added, make_simple_restrictinfo(o->root, lfirst(lc)));
+	rel->pathlist = rel->partial_pathlist = NIL;
+	rel->indexlist = list_make1(index);
+	index->indrestrictinfo = list_concat_copy(restrictions, added);
+	index->amhasgetbitmap = false;
+	create_index_paths(o->root, rel);
+	foreach(lc, rel->pathlist)
+	{
+		IndexPath *path = lfirst(lc);
+
+		if (path->path.param_info == NULL && path->indexscandir == ForwardScanDirection &&
+			has_order(o, path, added) &&
+			(best == NULL || path->path.total_cost < best->path.total_cost))
+			best = path;
+	}
+	rel->pathlist = paths;
+	rel->partial_pathlist = partial;
+	rel->indexlist = indexes;
+	index->indrestrictinfo = restrictions;
+	index->amhasgetbitmap = bitmaps;
+	/* PostgreSQL makes none without a condition */
+	if (best == NULL && conditions == NIL && o->column == 0)
+		best = create_index_path(o->root, index, NIL, NIL, NIL, NIL, o->direction, false, NULL, 1,
+								 false);
+	if (best == NULL)
+		return NULL;
+	best->indexscandir = o->direction;
+	best->path.pathkeys = o->pathkeys;
+	best->path.rows =
+		clamp_row_est(rel->rows * clauselist_selectivity(o->root, added, 0, JOIN_INNER, NULL));
+	return (Path *) best;
+}
+
+/*
+ * Whether a scan uses the conditions and has the order of the column: all columns before it must be
+ * equal to something, and a search for several values on a later column is none.
+ */
+static bool
+has_order(FieldOrder *o, IndexPath *path, List *conditions)
+{
+	Bitmapset *fixed = NULL;
+	int used = 0;
+	ListCell *lc;
+	ListCell *lc2;
+
+	foreach(lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst(lc);
+
+		used += list_member_ptr(conditions, clause->rinfo);
+		foreach(lc2, clause->indexquals)
+		{
+			Expr *qual = ((RestrictInfo *) lfirst(lc2))->clause;
+
+			if (clause->indexcol > 0 && IsA(qual, ScalarArrayOpExpr))
+				return false;
+			if (clause->indexcol < o->column &&
+				((IsA(qual, NullTest) && ((NullTest *) qual)->nulltesttype == IS_NULL) ||
+				 (IsA(qual, OpExpr) &&
+				  get_op_opfamily_strategy(((OpExpr *) qual)->opno,
+										   o->index->opfamily[clause->indexcol]) ==
+					  BTEqualStrategyNumber)))
+				fixed = bms_add_member(fixed, clause->indexcol);
+		}
+	}
+	return used == list_length(conditions) && bms_num_members(fixed) == o->column;
+}
+
+/* Adds a path of the parts, to be merged or one after the other, if there are all of them. */
+static void
+add_ordered_path(FieldOrder *o, List *parts, bool merge)
+{
+	RelOptInfo *rel = o->rel;
+	Path *path = linitial(parts);
+
+	if (list_member_ptr(parts, NULL))
+		return;
+	if (list_length(parts) > 1)
+	{
+		bool partition = rel->reloptkind == RELOPT_OTHER_MEMBER_REL;
+
+		/*
+		 * PostgreSQL takes several scans of a partition for partitions that it may leave out, unless
+		 * they are below another node and of a relation without conditions.
+		 */
+		if (partition)
+		{
+			rel = makeNode(RelOptInfo);
+			*rel = *o->rel;
+			rel->baserestrictinfo = NIL;
+		}
+		if (o->root->rowMarks != NIL)
+			parts = lcons(dp_changed_row_path(o->rel, o->pathkeys), parts);
+		if (merge)
+			path =
+				(Path *) create_merge_append_path(o->root, rel, parts, o->pathkeys, NULL);
+		else
+			path = (Path *) create_append_path(o->root, rel, parts, NIL, o->pathkeys, NULL, 0,
+											   false, rel->rows);
+		if (partition)
+			path = (Path *) create_projection_path(o->root, o->rel, path, o->rel->reltarget);
+	}
+	path->rows = o->rel->rows;
+	add_path(o->rel, path);
+}
+
+static Expr *
+null_test(Expr *arg, NullTestType type)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = copyObject(arg);
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
+}
