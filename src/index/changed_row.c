@@ -4,9 +4,9 @@
  *
  * When a query locks a row that another transaction has changed, PostgreSQL runs the plan again for
  * the new version of the row: the first scan of the table gets it, tests its conditions, and other
- * scans of the table get none.  If scans read parts of a table, the first part may not have the row.
- * This scan comes first, takes the row and tests only the conditions of the query.  Otherwise it
- * has no rows.
+ * scans of the table get none.  If scans read parts of a table, the first part may not have the
+ *row. This scan comes first, takes the row and tests only the conditions of the query.  Otherwise
+ *it has no rows.
  */
 #include "postgres.h"
 

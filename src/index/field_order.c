@@ -1,16 +1,20 @@
 /*
  * field_order.c
- *		Indexes on fields, such as ((doc -> 'a')), for orders that PostgreSQL does not find them for.
+ *		Indexes on fields, such as ((doc -> 'a')), for orders that PostgreSQL does not find them
+ *for.
  *
  * ORDER BY doc -> 'a': SQL and MongoDB differ in where NULL comes in an order, and an index has one
- * of them.  For the other, it is scanned twice: for the rows with NULL, and for the others in order.
+ * of them.  For the other, it is scanned twice: for the rows with NULL, and for the others in
+ *order.
  *
- * ORDER BY bson_sort_key(doc, '{a: 1}'): this key takes the least element of an array, and a missing
- * field for null.  So the index is scanned in parts, and the executor merges them by the key:
+ * ORDER BY bson_sort_key(doc, '{a: 1}'): this key takes the least element of an array, and a
+ *missing field for null.  So the index is scanned in parts, and the executor merges them by the
+ *key:
  *
  *		values before all arrays, values after them		in the order of the index
  *		arrays											sorted by the key
- *		NULL: nothing at the path						sorted by the key, unless it is the same for all
+ *		NULL: nothing at the path						sorted by the key, unless it is the same for
+ *all
  *
  * Checks that exclude arrays, undefined and MinKey (collection_facts.c) leave one scan, also for
  * several fields.
@@ -138,7 +142,9 @@ add_value_order(FieldOrder *o)
 	if (!pathkeys_contained_in(list_make1(key), o->pathkeys))
 		return true;
 	parts = add_part(o, NIL, list_make1(null_test(o->field, first)), true);
-	parts = add_part(o, parts, list_make1(null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)), true);
+	parts = add_part(o, parts,
+					 list_make1(null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)),
+					 true);
 	add_ordered_path(o, parts, false);
 	return true;
 }
@@ -445,8 +451,8 @@ add_ordered_path(FieldOrder *o, List *parts, bool merge)
 		bool partition = rel->reloptkind == RELOPT_OTHER_MEMBER_REL;
 
 		/*
-		 * PostgreSQL takes several scans of a partition for partitions that it may leave out, unless
-		 * they are below another node and of a relation without conditions.
+		 * PostgreSQL takes several scans of a partition for partitions that it may leave out,
+		 * unless they are below another node and of a relation without conditions.
 		 */
 		if (partition)
 		{
@@ -457,8 +463,7 @@ add_ordered_path(FieldOrder *o, List *parts, bool merge)
 		if (o->root->rowMarks != NIL)
 			parts = lcons(dp_changed_row_path(o->rel, o->pathkeys), parts);
 		if (merge)
-			path =
-				(Path *) create_merge_append_path(o->root, rel, parts, o->pathkeys, NULL);
+			path = (Path *) create_merge_append_path(o->root, rel, parts, o->pathkeys, NULL);
 		else
 			path = (Path *) create_append_path(o->root, rel, parts, NIL, o->pathkeys, NULL, 0,
 											   false, rel->rows);

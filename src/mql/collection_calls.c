@@ -99,6 +99,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
 static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec, const char *doc);
+static char *sort_key(Conditions *c, const char *doc, const DpValue *spec);
 static bool is_id(const DpPath *path);
 static char *operands(Conditions *c, const DpValue *values, int n, bool array);
 static char *add_operand(Conditions *c, struct varlena *value, const uint8 *origin);
@@ -1061,63 +1062,61 @@ append_loose(Conditions *c)
 }
 
 /*
- * The ORDER BY of a sort specification: columns and indexed expressions if all its fields have
- * them, otherwise the sort key, with $3 for the specification.  NULL for {}.
+ * The ORDER BY of a sort specification; NULL for {}.  Of several fields the first comes alone, too,
+ * if an index has it: then only documents with the same key of it are left to be sorted.
  */
 static char *
 sort_order(Conditions *c, const DpValue *spec, const char *doc)
 {
 	Target *target = c->target;
-	StringInfoData sql;
 	DpIter iter;
-	DpElement field;
-	const char *between = "";
-	bool split = target->split != NULL && dp_split_sort(target->split, spec);
+	DpElement first;
+	DpPath *path;
+	int64 direction;
+	char *key;
 
 	dp_sort_spec_compile(spec);
-	initStringInfo(&sql);
 	if (c->call != NULL && c->call->collation != NULL)
 		return psprintf("docpatterns._collated_sort_key(%s, $3, $8)", doc);
 	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &field))
+	if (!dp_iter_next(&iter, &first))
+		return NULL;
+	if (target->split != NULL && dp_split_sort(target->split, spec))
+		return sort_key(c, doc, spec);
+
+	path = dp_path_of_field(first.name);
+	doc = psprintf("t.%s", column(target, target->doc));
+	/* the key is unique: other fields decide nothing */
+	if (target->key != 0 && is_id(path) && key_sorts(target) &&
+		dp_value_to_whole(&first.value, &direction))
+		return psprintf("t.%s%s", column(target, target->key), direction < 0 ? " DESC" : "");
+	key = sort_key(c, doc, spec);
+	if (iter.next < iter.end)
 	{
-		DpPath *path = dp_path_of_field(field.name);
-		bool on_key = target->key != 0 && is_id(path) && key_sorts(target);
-		const char *index = NULL;
-		int64 direction;
+		bool arrays;
 
-		if (!on_key)
+		if (target->facts == NULL)
+			target->facts = dp_doc_facts(target->rel, target->doc);
+		if (dp_doc_index(target->facts, path, &arrays) != NULL)
 		{
-			if (target->facts == NULL)
-				target->facts = dp_doc_facts(target->rel, target->doc);
-			index = dp_doc_index(target->facts, path, NULL);
+			DpBuilder b;
+			DpValue alone;
 
-			/*
-			 * NULLS FIRST puts nothing before null, which is as good, so that
-			 * no other field may have to decide between them, and before
-			 * undefined, which comes first.
-			 */
-			if (index != NULL &&
-				(!dp_doc_never(target->facts, path, "undefined") ||
-				 (iter.next < iter.end && !dp_doc_never(target->facts, path, "null"))))
-				index = NULL;
+			dp_builder_init(&b, 64);
+			dp_builder_begin_document(&b);
+			dp_builder_append_value(&b, first.name, first.namelen, &first.value);
+			dp_builder_end(&b);
+			alone = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+			return psprintf("%s, %s", sort_key(c, doc, &alone), key);
 		}
-		if (split || !dp_value_to_whole(&field.value, &direction) || (!on_key && index == NULL))
-			return psprintf("%s.bson_sort_key(%s, %s)", c->schema,
-							split ? doc : psprintf("t.%s", column(target, target->doc)),
-							c->call == NULL ? dp_sql_document(spec) : "$3");
-
-		appendStringInfoString(&sql, between);
-		if (on_key)
-			appendStringInfo(&sql, "t.%s%s", column(target, target->key),
-							 direction < 0 ? " DESC" : "");
-		else
-			appendStringInfo(&sql, "(t.%s OPERATOR(%s.->) %s::pg_catalog.text)%s",
-							 column(target, target->doc), c->schema, quote_literal_cstr(index),
-							 direction < 0 ? " DESC NULLS LAST" : " NULLS FIRST");
-		between = ", ";
 	}
-	return sql.len == 0 ? NULL : sql.data;
+	return key;
+}
+
+static char *
+sort_key(Conditions *c, const char *doc, const DpValue *spec)
+{
+	return psprintf("%s.bson_sort_key(%s, %s)", c->schema, doc, dp_sql_document(spec));
 }
 
 /* The key of a row as a bson_value, NULL if the relation has none. */
