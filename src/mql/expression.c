@@ -54,7 +54,7 @@ static DpNode *literal_instead(DpCompiler *c, DpNode *node, const DpValue *spec)
 static DpNode *compile_array(DpCompiler *c, const DpValue *spec);
 static DpNode *compile_operator(DpCompiler *c, const DpElement *element);
 static DpNode *compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec);
-static DpNode *compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec);
+static int count_names(const char *names);
 static FieldPath *parse_field_path(DpCompiler *c, const char *s, uint32 len);
 static bool literal_eval(const DpNode *node, DpExprState *state, DpValue *result);
 static void let_find(const DpNode *node, DpValue *result);
@@ -721,8 +721,8 @@ compile_operator(DpCompiler *c, const DpElement *element)
 	}
 	if (op->compile)
 		node = op->compile(c, op, &element->value);
-	else if (op->names)
-		node = compile_named(c, op, &element->value);
+	else if (op->names && (op->max == 0 || dp_is_arguments(&element->value)))
+		node = dp_compile_named(c, op, op->names, &element->value);
 	else
 		node = compile_list(c, op, &element->value);
 	if (op->prepare)
@@ -752,7 +752,8 @@ compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 						 op->min == 1 ? "" : "s", n);
 	}
 	/* arguments that are not given are NULL */
-	node = dp_node_make(c, op->eval, op, Max(n, (uint32) Max(op->max, 0)));
+	node = dp_node_make(c, op->eval, op,
+						Max(n, (uint32) (op->names ? count_names(op->names) : Max(op->max, 0))));
 	node->nargs = n;
 	if (!is_list)
 		node->args[0] = dp_compile(c, spec);
@@ -768,27 +769,45 @@ compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	return node;
 }
 
-/*
- * Arguments that are the fields of a document.
- */
-static DpNode *
-compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
+bool
+dp_is_arguments(const DpValue *spec)
 {
-	DpNode *node;
 	DpIter iter;
-	DpElement element;
+	DpElement first;
+
+	if (spec->type != DP_TYPE_DOCUMENT)
+		return false;
+	dp_iter_init_value(&iter, spec);
+	return !dp_iter_next(&iter, &first) || first.name[0] != '$';
+}
+
+static int
+count_names(const char *names)
+{
 	int n = 1;
 
-	for (const char *p = op->names; *p != '\0'; p++)
-		n += *p == ' ';
+	for (; *names != '\0'; names++)
+		n += *names == ' ';
+	return n;
+}
+
+int
+dp_compile_arguments(DpCompiler *c, const char *what, const char *names, const DpValue *spec,
+					 DpElement *elements)
+{
+	int n = count_names(names);
+	DpIter iter;
+	DpElement element;
+
+	Assert(n <= DP_MOST_ARGUMENTS);
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "%s needs a document with its arguments, not %s", op->name,
+		dp_compile_error(c, "%s needs a document with its arguments, not %s", what,
 						 dp_type_name(spec->type));
-	node = dp_node_make(c, op->eval, op, n);
+	memset(elements, 0, sizeof(DpElement) * n);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
-		const char *p = op->names;
+		const char *p = names;
 		int i;
 
 		for (i = 0; i < n; i++)
@@ -803,20 +822,33 @@ compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 			p += len + 1;
 		}
 		if (i == n)
-			dp_compile_error(c, "%s has no argument \"%.*s\"", op->name,
+			dp_compile_error(c, "%s has no argument \"%.*s\"", what,
 							 (int) Min(element.namelen, 200), element.name);
-		if (node->args[i] != NULL)
-			dp_compile_error(c, "%s has its argument \"%s\" twice", op->name, element.name);
-		node->args[i] = dp_compile_field(c, &element);
+		if (elements[i].name != NULL)
+			dp_compile_error(c, "%s has its argument \"%s\" twice", what, element.name);
+		elements[i] = element;
 	}
-	for (const char *p = op->names; n > 0; n--)
+	for (int i = 0; i < n; i++)
 	{
-		size_t len = strcspn(p, " ");
+		size_t len = strcspn(names, " ");
 
-		if (*p != '?' && node->args[node->nargs - n] == NULL)
-			dp_compile_error(c, "%s needs the argument \"%.*s\"", op->name, (int) len, p);
-		p += len + 1;
+		if (*names != '?' && elements[i].name == NULL)
+			dp_compile_error(c, "%s needs the argument \"%.*s\"", what, (int) len, names);
+		names += len + 1;
 	}
+	return n;
+}
+
+DpNode *
+dp_compile_named(DpCompiler *c, const DpOperator *op, const char *names, const DpValue *spec)
+{
+	DpElement elements[DP_MOST_ARGUMENTS];
+	int n = dp_compile_arguments(c, op->name, names, spec, elements);
+	DpNode *node = dp_node_make(c, op->eval, op, n);
+
+	for (int i = 0; i < n; i++)
+		if (elements[i].name != NULL)
+			node->args[i] = dp_compile_field(c, &elements[i]);
 	return node;
 }
 

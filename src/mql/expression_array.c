@@ -287,57 +287,21 @@ open_variable(DpCompiler *c, DpScope *scope, const DpElement *as, const char *us
 }
 
 /*
- * Splits a document of arguments into the elements with the given names; a missing one gets the
- * name NULL.  Names are required unless they begin with a question mark.
- */
-static void
-split_arguments(DpCompiler *c, const DpOperator *op, const DpValue *spec, int n,
-				const char *const *names, DpElement *elements)
-{
-	DpIter iter;
-	DpElement element;
-
-	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "%s needs a document with its arguments, not %s", op->name,
-						 dp_type_name(spec->type));
-	memset(elements, 0, sizeof(DpElement) * n);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		int i;
-
-		for (i = 0; i < n; i++)
-			if (strcmp(names[i] + (names[i][0] == '?'), element.name) == 0)
-				break;
-		if (i == n)
-			dp_compile_error(c, "%s has no argument \"%.*s\"", op->name,
-							 (int) Min(element.namelen, 200), element.name);
-		elements[i] = element;
-	}
-	for (int i = 0; i < n; i++)
-		if (names[i][0] != '?' && elements[i].name == NULL)
-			dp_compile_error(c, "%s needs the argument \"%s\"", op->name, names[i]);
-}
-
-/*
  * $map and $filter: the input, the expression with the variable in sight and,
  * for $filter, the limit.
  */
 static DpNode *
 foreach_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const char *const map_names[] = { "input", "?as", "in", "?" };
-	static const char *const filter_names[] = { "input", "?as", "cond", "?limit" };
-	bool is_filter = op->max == 4;
-	DpElement elements[4];
+	DpElement elements[DP_MOST_ARGUMENTS];
 	const DpScope *saved = c->scope;
 	DpScope *scope = palloc(sizeof(DpScope));
 	DpNode *node = dp_node_make(c, op->eval, op, 3);
 
-	split_arguments(c, op, spec, op->max, is_filter ? filter_names : map_names, elements);
-	node->args[0] = dp_compile_field(c, &elements[0]);
-	if (is_filter && elements[3].name != NULL)
+	if (dp_compile_arguments(c, op->name, op->names, spec, elements) == 4 &&
+		elements[3].name != NULL)
 		node->args[2] = dp_compile_field(c, &elements[3]);
+	node->args[0] = dp_compile_field(c, &elements[0]);
 	open_variable(c, scope, &elements[1], "this");
 	node->slot = scope->slot;
 	node->args[1] = dp_compile_field(c, &elements[2]);
@@ -429,13 +393,12 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 reduce_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const char *const names[] = { "input", "initialValue", "in" };
-	DpElement elements[3];
+	DpElement elements[DP_MOST_ARGUMENTS];
 	const DpScope *saved = c->scope;
 	DpScope *scopes = palloc(sizeof(DpScope) * 2);
 	DpNode *node = dp_node_make(c, op->eval, op, 3);
 
-	split_arguments(c, op, spec, 3, names, elements);
+	dp_compile_arguments(c, op->name, "input initialValue in", spec, elements);
 	node->args[0] = dp_compile_field(c, &elements[0]);
 	node->args[1] = dp_compile_field(c, &elements[1]);
 	dp_scope_open(c, &scopes[0], "this", 4);
@@ -493,7 +456,10 @@ reduce_eval(const DpNode *node, DpExprState *state, DpValue *result)
 const DpOperator dp_operators_array[] = {
 	{ .name = "$arrayElemAt", .eval = elemat_eval, .min = 2, .max = 2 },
 	{ .name = "$concatArrays", .eval = concatarrays_eval, .min = 0, .max = -1 },
-	{ .name = "$filter", .eval = filter_eval, .compile = foreach_compile, .max = 4 },
+	{ .name = "$filter",
+	  .eval = filter_eval,
+	  .compile = foreach_compile,
+	  .names = "input ?as cond ?limit" },
 	{ .name = "$first", .eval = first_eval, .min = 1, .max = 1, .which = OP_FIRST },
 	{ .name = "$firstN", .eval = firstn_eval, .names = "input n", .which = OP_FIRST },
 	{ .name = "$in", .eval = in_eval, .min = 2, .max = 2 },
@@ -501,7 +467,7 @@ const DpOperator dp_operators_array[] = {
 	{ .name = "$isArray", .eval = isarray_eval, .min = 1, .max = 1 },
 	{ .name = "$last", .eval = first_eval, .min = 1, .max = 1, .which = OP_LAST },
 	{ .name = "$lastN", .eval = firstn_eval, .names = "input n", .which = OP_LAST },
-	{ .name = "$map", .eval = map_eval, .compile = foreach_compile, .max = 3 },
+	{ .name = "$map", .eval = map_eval, .compile = foreach_compile, .names = "input ?as in" },
 	{ .name = "$reduce", .eval = reduce_eval, .compile = reduce_compile },
 	{ .name = "$reverseArray", .eval = reverse_eval, .min = 1, .max = 1 },
 	{ .name = "$size", .eval = size_eval, .min = 1, .max = 1 },

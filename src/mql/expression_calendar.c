@@ -290,48 +290,6 @@ dp_date_value(const DpNode *node, const DpValue *v)
 	return 0; /* not reached */
 }
 
-/*
- * The operand of $year and the like is a date, or {date: .., timezone: ..}.
- */
-static DpNode *
-part_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
-{
-	DpNode *node = dp_node_make(c, op->eval, op, 2);
-	DpIter iter;
-	DpElement element;
-	DpValue v = *spec;
-
-	if (spec->type == DP_TYPE_ARRAY)
-	{
-		uint32 n = dp_array_count(spec->data, spec->len);
-
-		if (n != 1)
-			dp_compile_error(c, "%s needs 1 argument, not %u", op->name, n);
-		dp_array_element(spec->data, spec->len, 0, &v);
-	}
-	if (v.type == DP_TYPE_DOCUMENT)
-	{
-		dp_iter_init_value(&iter, &v);
-		if (dp_iter_next(&iter, &element) && element.name[0] != '$')
-		{
-			do
-			{
-				if (strcmp(element.name, "date") == 0)
-					node->args[0] = dp_compile_field(c, &element);
-				else if (strcmp(element.name, "timezone") == 0)
-					node->args[1] = dp_compile_field(c, &element);
-				else
-					dp_compile_error(c, "%s has no argument \"%s\"", op->name, element.name);
-			} while (dp_iter_next(&iter, &element));
-			if (node->args[0] == NULL)
-				dp_compile_error(c, "%s needs the argument \"date\"", op->name);
-			return node;
-		}
-	}
-	node->args[0] = dp_compile(c, &v);
-	return node;
-}
-
 /* ---------------------------------------------------------------- operators */
 
 /*
@@ -512,7 +470,7 @@ fromparts_prepare(DpCompiler *c, DpNode *node)
 
 #define PART(n, w)                                                                                 \
 	{                                                                                              \
-		.name = n, .eval = part_eval, .compile = part_compile, .which = w                          \
+		.name = n, .eval = part_eval, .min = 1, .max = 1, .names = "date ?timezone", .which = w    \
 	}
 
 const DpOperator dp_operators_calendar[] = {

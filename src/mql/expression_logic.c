@@ -136,103 +136,32 @@ switch_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 switch_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpValue branches = { NULL, 0, DP_TYPE_EOD };
-	DpElement fallback;
-	bool has_default = false;
+	DpElement elements[DP_MOST_ARGUMENTS];
+	DpValue *branches = &elements[0].value;
+	DpElement branch[DP_MOST_ARGUMENTS];
 	DpIter iter;
-	DpElement element;
-	DpValue branch;
+	DpValue value;
 	DpNode *node;
 	int n;
 
-	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$switch needs a document with its arguments, not %s",
-						 dp_type_name(spec->type));
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		if (strcmp(element.name, "branches") == 0)
-		{
-			if (element.value.type != DP_TYPE_ARRAY)
-				dp_compile_error(c, "$switch needs an array of branches, not %s",
-								 dp_type_name(element.value.type));
-			branches = element.value;
-		}
-		else if (strcmp(element.name, "default") == 0)
-		{
-			fallback = element;
-			has_default = true;
-		}
-		else
-			dp_compile_error(c, "$switch has no argument \"%s\"", element.name);
-	}
-	if (branches.type == DP_TYPE_EOD || (n = dp_array_count(branches.data, branches.len)) == 0)
+	dp_compile_arguments(c, op->name, "branches ?default", spec, elements);
+	if (branches->type != DP_TYPE_ARRAY)
+		dp_compile_error(c, "$switch needs an array of branches, not %s",
+						 dp_type_name(branches->type));
+	n = dp_array_count(branches->data, branches->len);
+	if (n == 0)
 		dp_compile_error(c, "$switch needs at least one branch");
 
 	node = dp_node_make(c, op->eval, op, 2 * n + 1);
-	dp_iter_init_value(&iter, &branches);
-	for (int i = 0; dp_iter_next_value(&iter, &branch); i++)
+	dp_iter_init_value(&iter, branches);
+	for (int i = 0; dp_iter_next_value(&iter, &value); i++)
 	{
-		DpIter fields;
-
-		if (branch.type != DP_TYPE_DOCUMENT)
-			dp_compile_error(c, "a branch of $switch must be a document, not %s",
-							 dp_type_name(branch.type));
-		dp_iter_init_value(&fields, &branch);
-		while (dp_iter_next(&fields, &element))
-		{
-			if (strcmp(element.name, "case") == 0)
-				node->args[2 * i] = dp_compile_field(c, &element);
-			else if (strcmp(element.name, "then") == 0)
-				node->args[2 * i + 1] = dp_compile_field(c, &element);
-			else
-				dp_compile_error(c, "a branch of $switch has no argument \"%s\"", element.name);
-		}
-		if (node->args[2 * i] == NULL || node->args[2 * i + 1] == NULL)
-			dp_compile_error(c, "a branch of $switch needs \"case\" and \"then\"");
+		dp_compile_arguments(c, "a branch of $switch", "case then", &value, branch);
+		node->args[2 * i] = dp_compile_field(c, &branch[0]);
+		node->args[2 * i + 1] = dp_compile_field(c, &branch[1]);
 	}
-	if (has_default)
-		node->args[2 * n] = dp_compile_field(c, &fallback);
-	return node;
-}
-
-/*
- * The two forms of $cond: [if, then, else] and {if: .., then: .., else: ..}.
- */
-static DpNode *
-cond_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
-{
-	static const char *const names[] = { "if", "then", "else" };
-	bool is_list = spec->type == DP_TYPE_ARRAY;
-	DpNode *node = dp_node_make(c, op->eval, op, 3);
-	DpIter iter;
-	DpElement element;
-	int n = 0;
-
-	if (!is_list && spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$cond needs 3 arguments, not 1");
-	dp_iter_init_value(&iter, spec);
-	for (; dp_iter_next(&iter, &element); n++)
-	{
-		int i;
-
-		if (is_list)
-		{
-			if (n < 3)
-				node->args[n] = dp_compile_position(c, &element.value, n);
-			continue;
-		}
-		for (i = 0; i < 3 && strcmp(names[i], element.name) != 0; i++)
-			;
-		if (i == 3)
-			dp_compile_error(c, "$cond has no argument \"%s\"", element.name);
-		node->args[i] = dp_compile_field(c, &element);
-	}
-	if (is_list && n != 3)
-		dp_compile_error(c, "$cond needs 3 arguments, not %d", n);
-	for (int i = 0; i < 3; i++)
-		if (node->args[i] == NULL)
-			dp_compile_error(c, "$cond needs the argument \"%s\"", names[i]);
+	if (elements[1].name != NULL)
+		node->args[2 * n] = dp_compile_field(c, &elements[1]);
 	return node;
 }
 
@@ -261,45 +190,30 @@ static DpNode *
 let_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	const DpScope *saved = c->scope;
-	DpElement in = { NULL };
-	DpValue vars = { NULL, 0, DP_TYPE_EOD };
+	DpElement elements[DP_MOST_ARGUMENTS];
+	DpValue *vars = &elements[0].value;
 	DpIter iter;
 	DpElement element;
 	DpNode *node;
 	DpScope *scopes;
 	int n;
 
-	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$let needs a document with its arguments, not %s",
-						 dp_type_name(spec->type));
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		if (strcmp(element.name, "vars") == 0)
-			vars = element.value;
-		else if (strcmp(element.name, "in") == 0)
-			in = element;
-		else
-			dp_compile_error(c, "$let has no argument \"%s\"", element.name);
-	}
-	if (vars.type != DP_TYPE_DOCUMENT)
+	dp_compile_arguments(c, op->name, "vars in", spec, elements);
+	if (vars->type != DP_TYPE_DOCUMENT)
 		dp_compile_error(c, "$let needs a document as its argument \"vars\"");
-	if (in.name == NULL)
-		dp_compile_error(c, "$let needs the argument \"in\"");
-
-	n = dp_array_count(vars.data, vars.len);
+	n = dp_array_count(vars->data, vars->len);
 	node = dp_node_make(c, op->eval, op, n + 1);
 	scopes = palloc(sizeof(DpScope) * Max(n, 1));
 
 	/* the variables do not see each other */
-	dp_iter_init_value(&iter, &vars);
+	dp_iter_init_value(&iter, vars);
 	for (int i = 0; dp_iter_next(&iter, &element); i++)
 		node->args[i] = dp_compile_field(c, &element);
 	node->slot = c->nvariables;
-	dp_iter_init_value(&iter, &vars);
+	dp_iter_init_value(&iter, vars);
 	for (int i = 0; dp_iter_next(&iter, &element); i++)
 		dp_scope_open(c, &scopes[i], element.name, element.namelen);
-	node->args[n] = dp_compile_field(c, &in);
+	node->args[n] = dp_compile_field(c, &elements[1]);
 	dp_scopes_close(c, saved);
 	return node;
 }
@@ -314,7 +228,7 @@ literal_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 const DpOperator dp_operators_logic[] = {
 	{ .name = "$and", .eval = and_eval, .min = 0, .max = -1 },
 	{ .name = "$cmp", .eval = compare_eval, .min = 2, .max = 2, .which = OP_CMP },
-	{ .name = "$cond", .eval = cond_eval, .compile = cond_compile },
+	{ .name = "$cond", .eval = cond_eval, .min = 3, .max = 3, .names = "if then else" },
 	{ .name = "$const", .compile = literal_compile },
 	{ .name = "$eq", .eval = compare_eval, .min = 2, .max = 2, .which = OP_EQ },
 	{ .name = "$gt", .eval = compare_eval, .min = 2, .max = 2, .which = OP_GT },

@@ -67,7 +67,7 @@ struct DpNode
  * The arguments are a list of min to max expressions (max -1: any number), where a single one need
  * not be in an array; or, if names is given, the fields of a document, in the order of names, with
  * optional ones marked by a leading question mark: "input ?chars", args in the same order; or
- * compile reads them.
+ * either, if names and max are given; or compile reads them.
  */
 struct DpOperator
 {
@@ -107,6 +107,21 @@ extern DpNode *dp_compile(DpCompiler *c, const DpValue *spec);
 /* The same, with the place in the specification noted. */
 extern DpNode *dp_compile_field(DpCompiler *c, const DpElement *element);
 extern DpNode *dp_compile_position(DpCompiler *c, const DpValue *value, uint32 position);
+
+/*
+ * The fields of a document of arguments in the order of names, as in DpOperator; what is not given
+ * has the name NULL.  what is the operator, for errors.  Their number.
+ */
+#define DP_MOST_ARGUMENTS 12
+extern int dp_compile_arguments(DpCompiler *c, const char *what, const char *names,
+								const DpValue *spec, DpElement *elements);
+
+/* Whether it is a document of arguments, and not of an operator. */
+extern bool dp_is_arguments(const DpValue *spec);
+
+/* An operator's node with such arguments, compiled. */
+extern DpNode *
+dp_compile_named(DpCompiler *c, const DpOperator *op, const char *names, const DpValue *spec);
 
 extern DpNode *dp_node_make(DpCompiler *c, DpNodeEval eval, const DpOperator *op, int nargs);
 extern DpNode *dp_node_literal(DpCompiler *c, const DpValue *value);

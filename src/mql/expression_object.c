@@ -143,30 +143,11 @@ getfield_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	static const uint8 current[] = { 10, 0, 0, 0, '$', '$', 'C', 'U', 'R', 'R', 'E', 'N', 'T', 0 };
 	DpValue variable = { current, sizeof(current), DP_TYPE_STRING };
-	DpNode *node = dp_node_make(c, op->eval, op, 2);
-	DpIter iter;
-	DpElement element;
+	DpNode *node;
 
-	if (spec->type == DP_TYPE_DOCUMENT)
-	{
-		dp_iter_init_value(&iter, spec);
-		if (!dp_iter_next(&iter, &element) || element.name[0] != '$')
-		{
-			dp_iter_init_value(&iter, spec);
-			while (dp_iter_next(&iter, &element))
-			{
-				if (strcmp(element.name, "field") == 0)
-					node->args[0] = dp_compile_field(c, &element);
-				else if (strcmp(element.name, "input") == 0)
-					node->args[1] = dp_compile_field(c, &element);
-				else
-					dp_compile_error(c, "$getField has no argument \"%s\"", element.name);
-			}
-			if (node->args[0] == NULL || node->args[1] == NULL)
-				dp_compile_error(c, "$getField needs the arguments \"field\" and \"input\"");
-			return node;
-		}
-	}
+	if (dp_is_arguments(spec))
+		return dp_compile_named(c, op, "field input", spec);
+	node = dp_node_make(c, op->eval, op, 2);
 	node->args[0] = dp_compile(c, spec);
 	node->args[1] = dp_compile(c, &variable);
 	return node;

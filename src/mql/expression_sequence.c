@@ -132,47 +132,30 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 zip_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement defaults = { NULL };
-	DpValue inputs = { NULL, 0, DP_TYPE_EOD };
-	bool longest = false;
+	DpElement elements[DP_MOST_ARGUMENTS];
+	DpValue *inputs = &elements[0].value;
+	DpValue *longest = &elements[1].value;
 	DpIter iter;
-	DpElement element;
 	DpValue v;
 	DpNode *node;
 	int n;
 
-	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$zip needs a document with its arguments, not %s",
-						 dp_type_name(spec->type));
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		if (strcmp(element.name, "inputs") == 0)
-			inputs = element.value;
-		else if (strcmp(element.name, "defaults") == 0)
-			defaults = element;
-		else if (strcmp(element.name, "useLongestLength") == 0)
-		{
-			if (element.value.type != DP_TYPE_BOOL)
-				dp_compile_error(c, "\"useLongestLength\" of $zip needs true or false, not %s",
-								 dp_type_name(element.value.type));
-			longest = element.value.data[0] != 0;
-		}
-		else
-			dp_compile_error(c, "$zip has no argument \"%s\"", element.name);
-	}
-	if (inputs.type != DP_TYPE_ARRAY || (n = dp_array_count(inputs.data, inputs.len)) == 0)
+	dp_compile_arguments(c, op->name, "inputs ?useLongestLength ?defaults", spec, elements);
+	if (inputs->type != DP_TYPE_ARRAY || (n = dp_array_count(inputs->data, inputs->len)) == 0)
 		dp_compile_error(c, "$zip needs an array of at least one array as its argument \"inputs\"");
-	if (defaults.name != NULL && !longest)
-		dp_compile_error(c, "$zip takes \"defaults\" only with \"useLongestLength\"");
+	if (elements[1].name != NULL && longest->type != DP_TYPE_BOOL)
+		dp_compile_error(c, "\"useLongestLength\" of $zip needs true or false, not %s",
+						 dp_type_name(longest->type));
 
 	node = dp_node_make(c, op->eval, op, n + 1);
-	dp_iter_init_value(&iter, &inputs);
+	dp_iter_init_value(&iter, inputs);
 	for (int i = 0; dp_iter_next_value(&iter, &v); i++)
 		node->args[i] = dp_compile_position(c, &v, i);
-	if (defaults.name != NULL)
-		node->args[n] = dp_compile_field(c, &defaults);
-	node->slot = longest;
+	node->slot = elements[1].name != NULL && longest->data[0] != 0;
+	if (elements[2].name != NULL && !node->slot)
+		dp_compile_error(c, "$zip takes \"defaults\" only with \"useLongestLength\"");
+	if (elements[2].name != NULL)
+		node->args[n] = dp_compile_field(c, &elements[2]);
 	return node;
 }
 
@@ -254,29 +237,15 @@ static DpNode *
 sortarray_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	DpNode *node = dp_node_make(c, op->eval, op, 1);
-	DpValue by = { NULL, 0, DP_TYPE_EOD };
-	DpIter iter;
-	DpElement element;
+	DpElement elements[DP_MOST_ARGUMENTS];
+	const DpValue *by = &elements[1].value;
 	int64 direction;
 
-	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$sortArray needs a document with its arguments, not %s",
-						 dp_type_name(spec->type));
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		if (strcmp(element.name, "input") == 0)
-			node->args[0] = dp_compile_field(c, &element);
-		else if (strcmp(element.name, "sortBy") == 0)
-			by = element.value;
-		else
-			dp_compile_error(c, "$sortArray has no argument \"%s\"", element.name);
-	}
-	if (node->args[0] == NULL || by.type == DP_TYPE_EOD)
-		dp_compile_error(c, "$sortArray needs the arguments \"input\" and \"sortBy\"");
-	if (by.type == DP_TYPE_DOCUMENT)
-		node->extra = dp_sort_spec_compile(&by);
-	else if (dp_value_to_int64(&by, &direction) && (direction == 1 || direction == -1))
+	dp_compile_arguments(c, op->name, "input sortBy", spec, elements);
+	node->args[0] = dp_compile_field(c, &elements[0]);
+	if (by->type == DP_TYPE_DOCUMENT)
+		node->extra = dp_sort_spec_compile(by);
+	else if (dp_value_to_int64(by, &direction) && (direction == 1 || direction == -1))
 		node->slot = (int) direction;
 	else
 		dp_compile_error(c, "\"sortBy\" of $sortArray needs 1, -1 or a document");

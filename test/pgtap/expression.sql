@@ -69,7 +69,7 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{a: "$x", a: "$y"}', '22023', 'the field "a" is given twice'),
   ('{}', '{$let: 1}', '22023', '$let needs a document with its arguments, not int'),
   ('{}', '{$let: {vars: {a: 1}}}', '22023', '$let needs the argument "in"'),
-  ('{}', '{$let: {in: 1}}', '22023', '$let needs a document as its argument "vars"'),
+  ('{}', '{$let: {in: 1}}', '22023', '$let needs the argument "vars"'),
   ('{}', '{$let: {vars: 1, in: 1}}', '22023', '$let needs a document as its argument "vars"'),
   ('{}', '{$let: {vars: {}, in: 1, x: 1}}', '22023', '$let has no argument "x"'),
   ('{}', '{$let: {vars: {X: 1}, in: 1}}', '22023', '"X" cannot be the name of a variable'),
@@ -411,10 +411,10 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$ifNull: [1]}', '22023', '$ifNull needs at least 2 arguments, not 1'),
   ('{}', '{$switch: {branches: [{case: false, then: 1}]}}', '22023', '$switch has no branch that applies, and no default'),
   ('{}', '{$switch: {branches: []}}', '22023', '$switch needs at least one branch'),
-  ('{}', '{$switch: {branches: [{case: 1}]}}', '22023', 'a branch of $switch needs "case" and "then"'),
-  ('{}', '{$switch: {branches: [1]}}', '22023', 'a branch of $switch must be a document, not int'),
+  ('{}', '{$switch: {branches: [{case: 1}]}}', '22023', 'a branch of $switch needs the argument "then"'),
+  ('{}', '{$switch: {branches: [1]}}', '22023', 'a branch of $switch needs a document with its arguments, not int'),
   ('{}', '{$switch: {branches: [{case: 1, then: 1, x: 1}]}}', '22023', 'a branch of $switch has no argument "x"'),
-  ('{}', '{$switch: {default: 1}}', '22023', '$switch needs at least one branch'),
+  ('{}', '{$switch: {default: 1}}', '22023', '$switch needs the argument "branches"'),
   ('{}', '{$switch: {branches: [{case: 1, then: 1}], x: 1}}', '22023', '$switch has no argument "x"'),
   ('{}', '{$switch: [1]}', '22023', '$switch needs a document with its arguments, not array')) AS t (d, e, s, m);
 
@@ -681,7 +681,7 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$sortArray: {input: 1, sortBy: 1}}', '22023', '$sortArray needs an array, not int'),
   ('{}', '{$sortArray: {input: [1], sortBy: 2}}', '22023', '"sortBy" of $sortArray needs 1, -1 or a document'),
   ('{}', '{$sortArray: {input: [1], sortBy: {a: 2}}}', '22023', 'invalid sort specification'),
-  ('{}', '{$sortArray: {input: [1]}}', '22023', '$sortArray needs the arguments "input" and "sortBy"'),
+  ('{}', '{$sortArray: {input: [1]}}', '22023', '$sortArray needs the argument "sortBy"'),
   ('{}', '{$sortArray: [[1], 1]}', '22023', '$sortArray needs a document with its arguments, not array')) AS t (d, e, s, m);
 
 -- ---------------------------------------------------------------- sets
@@ -759,7 +759,7 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$mergeObjects: [[{a: 1}, 1]]}', '22023', '$mergeObjects needs objects, not int'),
   ('{}', '{$mergeObjects: [[{a: 1}], {}]}', '22023', '$mergeObjects needs objects, not array'),
   ('{}', '{$getField: 5}', '22023', '$getField needs a string as the name of the field, not int'),
-  ('{}', '{$getField: {field: "d"}}', '22023', '$getField needs the arguments "field" and "input"'),
+  ('{}', '{$getField: {field: "d"}}', '22023', '$getField needs the argument "input"'),
   ('{}', '{$getField: {field: "d", input: {}, x: 1}}', '22023', '$getField has no argument "x"'),
   ('{}', '{$setField: {field: "a", input: 1, value: 1}}', '22023', '$setField needs an object as its input, not int'),
   ('{}', '{$setField: {field: 1, input: {}, value: 1}}', '22023', '$setField needs a string as the name of the field, not int'),
