@@ -239,10 +239,10 @@ BEGIN
   IF level = 'strict' AND action = 'error'
       AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel)) THEN
     command := format('ALTER TABLE %s ADD CONSTRAINT docpatterns_validator '
-        'CHECK (%s OPERATOR(@extschema@.@@) %L::@extschema@.bson) NOT VALID', rel, doc_column,
+        'CHECK (%I OPERATOR(@extschema@.@@) %L::@extschema@.bson) NOT VALID', rel, doc_column,
         validator);
   ELSE
-    command := format('CREATE TRIGGER zz_docpatterns_49_validator BEFORE INSERT OR UPDATE OF %s '
+    command := format('CREATE TRIGGER zz_docpatterns_49_validator BEFORE INSERT OR UPDATE OF %I '
         'ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_validator_trigger(%L, %L, %L)',
         doc_column, rel, validator, level, action);
   END IF;

@@ -114,7 +114,7 @@ DECLARE
 BEGIN
   SELECT sum(pg_relation_size(p.relid)) / current_setting('block_size')::float8 INTO pages
     FROM (SELECT t.relid FROM pg_partition_tree(rel) AS t UNION SELECT rel) AS p (relid);
-  EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %s AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE '
+  EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %I AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE '
       '(1)) AS s WHERE $1 IS NULL OR @extschema@.bson_match(d, $1)',
       (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), '
             'false)', docpatterns._collection_index_path(l)), ', ' ORDER BY n)
@@ -224,7 +224,7 @@ BEGIN
     wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted)
         WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     IF '' OPERATOR(pg_catalog.=) ANY (wanted) THEN
-      columns := ARRAY[pg_catalog.concat(q.doc_column, ' @extschema@.bson_ops')];
+      columns := ARRAY[pg_catalog.format('%I @extschema@.bson_ops', q.doc_column)];
       key := '{"$**": 1}';
     ELSE
       -- two fields of documents in an array are a pair
@@ -234,7 +234,7 @@ BEGIN
          AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)[.][^.]+$')
          AND pg_catalog.cardinality(docpatterns._collection_index_arrays(rel, q.doc_column,
                ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column,
+        columns := ARRAY[pg_catalog.format('%I @extschema@.bson_ops (pairs = %L)', q.doc_column,
               pg_catalog.format('%s(%s,%s)',
           docpatterns._collection_index_path(parent),
           docpatterns._collection_index_path(pg_catalog.substr(wanted[1],
@@ -242,7 +242,7 @@ BEGIN
           docpatterns._collection_index_path(pg_catalog.substr(wanted[2],
               pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
       ELSE
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc_column,
+        columns := ARRAY[pg_catalog.format('%I @extschema@.bson_ops (paths = %L)', q.doc_column,
           (SELECT pg_catalog.string_agg(docpatterns._collection_index_path(w.field), ', '
               ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
         parent := NULL;
@@ -261,10 +261,10 @@ BEGIN
     FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
         CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND q.key_column IS NOT NULL
-          THEN pg_catalog.concat(q.key_column, CASE
+          THEN pg_catalog.concat(pg_catalog.quote_ident(q.key_column), CASE
               WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
           ELSE
-            pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)',
+            pg_catalog.concat(pg_catalog.format('(%I OPERATOR(@extschema@.->) %L::pg_catalog.text)',
                 q.doc_column, field.path),
             CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN ''
               WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE
@@ -313,7 +313,7 @@ BEGIN
     -- MongoDB treats a missing field as a value
     CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
     CASE WHEN partial_filter IS NOT NULL
-      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson',
+      THEN pg_catalog.format(' WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson',
           q.doc_column, partial_filter) END);
   RETURN docpatterns._collection_index_definition(made, rel);
 END

@@ -93,6 +93,7 @@ static char *key_value(Target *target);
 static AttrNumber view_key(Relation view, AttrNumber doc);
 static RangeTblEntry *view_table(Relation view, Query **query);
 static List *row_columns(Relation rel);
+static const char *attribute_name(Target *target, AttrNumber attnum);
 static const char *column(Target *target, AttrNumber attnum);
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
@@ -326,10 +327,11 @@ prepare(DpCall *call, Target *target)
 	call->sql[DP_CALL_ID] = key != NULL ? key_value(target)
 										: psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text",
 												   column_name, c.schema);
-	call->sql[DP_CALL_DOC_COLUMN] = column_name;
+	call->sql[DP_CALL_DOC_COLUMN] = attribute_name(target, target->doc);
 	if (target->row != NIL)
 		call->base = written_base(target->rel);
-	call->sql[DP_CALL_KEY_COLUMN] = key;
+	if (target->key != 0)
+		call->sql[DP_CALL_KEY_COLUMN] = attribute_name(target, target->key);
 }
 
 /* Appends whether a document matches a filter. */
@@ -794,12 +796,17 @@ double_percent(const char *s)
 	return text.data;
 }
 
+static const char *
+attribute_name(Target *target, AttrNumber attnum)
+{
+	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+}
+
 /* The name of a column, quoted. */
 static const char *
 column(Target *target, AttrNumber attnum)
 {
-	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)
-										->attname));
+	return quote_identifier(attribute_name(target, attnum));
 }
 
 /* ---------------------------------------------------------------- conditions */

@@ -20,8 +20,8 @@ typedef enum DpCallPart
 	DP_CALL_DOC,        /* the document, whole if the call concerns fields that are split off */
 	DP_CALL_CONDITIONS, /* of the filter */
 	DP_CALL_ORDERING,   /* of the sort specification; NULL for {} */
-	DP_CALL_DOC_COLUMN,
-	DP_CALL_KEY_COLUMN, /* NULL if there is none */
+	DP_CALL_DOC_COLUMN, /* its name, not quoted */
+	DP_CALL_KEY_COLUMN, /* the same, NULL if there is none */
 
 	/*
 	 * If an update or a deletion concerns split fields, otherwise NULL: counts the rows that match

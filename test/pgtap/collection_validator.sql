@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = error;
 BEGIN;
-SELECT plan(40);
+SELECT plan(44);
 
 SELECT function_returns('collection_validator', ARRAY['regclass', 'bson', 'text', 'text'], 'text');
 CREATE TABLE made AS SELECT collection_create('v');
@@ -68,6 +68,11 @@ GRANT ALL ON p TO validator_other;
 SET LOCAL ROLE validator_other;
 SELECT throws_ok($$SELECT collection_validator('p', '{}')$$, '42501', NULL, 'not the owner');
 RESET ROLE;
+
+CREATE TABLE "O dd" (id int, "d o""c" bson);
+SELECT matches(collection_validator('"O dd"', '{n: 1}', 'strict', a), c, 'an odd column, ' || a) FROM (VALUES ('error', 'CHECK \("d o""c" '), ('warn', 'UPDATE OF "d o""c" ')) AS x (a, c);
+SELECT lives_ok($$SELECT collection_validator('"O dd"', '{n: 1}')$$, 'another validator of it');
+SELECT throws_ok($$INSERT INTO "O dd" VALUES (1, '{n: 2}')$$, '23514', NULL, 'which holds');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -409,6 +409,7 @@ static void
 change_rows(Change *c, const char *row, Seen *seen)
 {
 	const DpCall *call = &c->call;
+	const char *column = quote_identifier(call->sql[DP_CALL_DOC_COLUMN]);
 	bool returns = c->finds && (c->deletes || c->return_new);
 	Seen own = { .ticket = ++last_ticket, .context = CurrentMemoryContext, .outer = seen_last };
 	DpFirstRow result;
@@ -431,8 +432,7 @@ change_rows(Change *c, const char *row, Seen *seen)
 						 call->sql[DP_CALL_DOC]);
 		appendStringInfo(
 			&sql, "UPDATE %s SET %s = coalesce(docpatterns._collection_updated(%s, $13), %s)",
-			call->sql[DP_CALL_SOURCE], call->sql[DP_CALL_DOC_COLUMN], call->sql[DP_CALL_DOC],
-			updated.data);
+			call->sql[DP_CALL_SOURCE], column, call->sql[DP_CALL_DOC], updated.data);
 		/* the planner puts this last, because of its cost */
 		row = psprintf("%s%sdocpatterns._collection_changes(%s, %s, $13)", row == NULL ? "" : row,
 					   row == NULL ? "" : " AND ", call->sql[DP_CALL_DOC], updated.data);
@@ -441,7 +441,7 @@ change_rows(Change *c, const char *row, Seen *seen)
 	if (row != NULL)
 		appendStringInfo(&sql, " AND %s", row);
 	if (returns)
-		appendStringInfo(&sql, " RETURNING t.%s", call->sql[DP_CALL_DOC_COLUMN]);
+		appendStringInfo(&sql, " RETURNING t.%s", column);
 
 	dp_first_row_init(&result);
 	dp_call_set(c->params, DP_PARAM_TICKET, Int64GetDatum(own.ticket));
@@ -508,7 +508,7 @@ change_insert(Change *c, bool last)
 	dp_first_row_init(&row);
 	dp_call_write(psprintf("%s%s RETURNING coalesce(%s, 'null'), t.%s", sql[DP_CALL_INSERTION],
 						   c->locks && !last ? " ON CONFLICT DO NOTHING" : "", sql[DP_CALL_ID],
-						   sql[DP_CALL_DOC_COLUMN]),
+						   quote_identifier(sql[DP_CALL_DOC_COLUMN])),
 				  c->params, &row.methods);
 	if (!row.received)
 		return;
