@@ -213,18 +213,14 @@ dp_query_project_row(DpQuery *q, const DpValue *stage)
 {
 	DpValue projection;
 	List *fields;
-	DpRow *row;
 
 	start(q);
-	if (q->row == NULL || q->doc != q->row_doc || q->changes != NIL ||
+	if (q->row == NULL || q->row->doc != NULL || q->doc != q->row_doc || q->changes != NIL ||
 		!dp_document_find(stage->data, stage->len, "$project", 8, &projection) ||
 		!dp_pipeline_inclusion(&projection, &fields))
 		return false;
-	row = dp_row_with(q->row, fields);
-	if (row == NULL)
-		return false;
-	q->row = row;
-	q->doc = q->row_doc = dp_row_document(row, NIL);
+	q->row = dp_row_with(q->row, fields);
+	q->doc = q->row_doc = dp_row_document(q->row, NIL);
 	return true;
 }
 

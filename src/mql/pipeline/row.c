@@ -35,6 +35,7 @@
 static DpRowKind kind_of(Oid type);
 static DpValue divide(const DpRow *row, const DpValue *filter, StringInfo sql);
 static DpValue divide_each(const DpRow *row, const DpValue *filters, StringInfo sql);
+static const char *any_of(const DpRow *row, const DpValue *filters);
 static void add(StringInfo sql, const char *condition);
 static const char *condition_of(const DpRow *row, DpRowColumn *c, const char *op, const DpValue *v);
 static const char *
@@ -149,16 +150,16 @@ dp_row_with(const DpRow *row, const List *names)
 	foreach(lc, row->columns)
 	{
 		DpRowColumn *c = lfirst(lc);
+		bool wanted = names == NIL;
 		ListCell *name;
 
 		foreach(name, names)
-			if (strcmp(lfirst(name), c->name) == 0)
-			{
-				result->columns = lappend(result->columns, c);
-				break;
-			}
+			wanted = wanted || strcmp(lfirst(name), c->name) == 0;
+		if (wanted)
+			result->columns = lappend(result->columns,
+									  memcpy(palloc(sizeof(DpRowColumn)), c, sizeof(DpRowColumn)));
 	}
-	return row->doc == NULL ? result : NULL;
+	return result;
 }
 
 char *
@@ -264,6 +265,11 @@ divide(const DpRow *row, const DpValue *filter, StringInfo sql)
 
 		if (strcmp(e.name, "$and") == 0)
 			left = divide_each(row, &e.value, sql);
+		else if (strcmp(e.name, "$or") == 0 && (condition = any_of(row, &e.value)) != NULL)
+		{
+			add(sql, condition);
+			continue;
+		}
 		else if (c != NULL && dp_filter_is_operators(&e.value))
 		{
 			DpBuilder operators;
@@ -320,6 +326,29 @@ divide_each(const DpRow *row, const DpValue *filters, StringInfo sql)
 	return dp_builder_view(&rest, DP_TYPE_ARRAY);
 }
 
+/* The condition that one of the filters matches; NULL unless conditions on columns say all. */
+static const char *
+any_of(const DpRow *row, const DpValue *filters)
+{
+	StringInfoData sql;
+	DpIter iter;
+	DpValue filter;
+
+	initStringInfo(&sql);
+	dp_iter_init_value(&iter, filters);
+	while (dp_iter_next_value(&iter, &filter))
+	{
+		DpRow *branch = dp_row_with(row, NIL);
+		StringInfoData conditions;
+
+		initStringInfo(&conditions);
+		if (divide(branch, &filter, &conditions).len > DP_DOCUMENT_MIN_SIZE || conditions.len == 0)
+			return NULL;
+		appendStringInfo(&sql, "%s(%s)", sql.len > 0 ? " OR " : "", conditions.data);
+	}
+	return psprintf("(%s)", sql.data);
+}
+
 /* The condition that an operator of a filter is, NULL if SQL has none. */
 static const char *
 condition_of(const DpRow *row, DpRowColumn *c, const char *op, const DpValue *v)
@@ -337,6 +366,11 @@ condition_of(const DpRow *row, DpRowColumn *c, const char *op, const DpValue *v)
 		sql = psprintf("%s IS NOT NULL", c->sql);
 	else if (strcmp(op, "$in") == 0)
 		sql = among(row, c, v);
+	else if (strcmp(op, "$ne") == 0 || strcmp(op, "$nin") == 0)
+	{
+		sql = op[2] == 'e' ? compare(row, c, "=", v) : among(row, c, v);
+		return sql == NULL ? NULL : psprintf("(%s) IS NOT TRUE", sql);
+	}
 	else
 		for (int i = 0; i < lengthof(operators); i++)
 			if (strcmp(op, operators[i][0]) == 0)

@@ -58,7 +58,7 @@ extern DpRow *dp_row_open(Oid relid);
 /* The column that is the field of this name, which may be a path; NULL if there is none. */
 extern DpRowColumn *dp_row_column(const DpRow *row, const char *name);
 
-/* The row with only the columns of these names (char *); NULL if it has documents, too. */
+/* A copy with only the columns of these names (char *); NIL: all. */
 extern DpRow *dp_row_with(const DpRow *row, const List *names);
 
 /* The document with these fields (char *) of the row; NIL: all. */
