@@ -16,7 +16,7 @@
 #include "mql/accumulate_node.h"
 
 /* Documents are merged at the latest when they have so many bytes. */
-#define MERGE_LIMIT (64 * 1024)
+#define MERGE_LIMIT 1024
 
 /* The least number of values at which equal ones are looked for */
 #define SET_ROOM 64
