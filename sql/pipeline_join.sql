@@ -24,6 +24,11 @@ CREATE FUNCTION docpatterns._join_values(doc bson, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_join_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._join_values(bson, text) IS 'internal: _join_local as an array';
 
+CREATE FUNCTION docpatterns._join_several(doc bson, path text) RETURNS bson_value[]
+  AS 'MODULE_PATHNAME', 'dp_join_several' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._join_several(bson, text) IS
+  'internal: the values of _join_local; NULL if there is one';
+
 CREATE FUNCTION docpatterns._join_value(doc bson, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_join_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._join_value(bson, text) IS

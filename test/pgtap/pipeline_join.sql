@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(186);
+SELECT plan(187);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -83,6 +83,7 @@ SELECT results_eq(format('SELECT * FROM found(%L, %L, %L, %L, %L) ORDER BY 1, 2'
 
 -- plans
 SELECT matches(plan('orders', '[{$match: {_id: 10}}, {$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r"}}]'), 'Index Scan using customers_pkey', 'a key is found by its index');
+SELECT cmp_ok(length(plan('orders', (SELECT format('[%s]', string_agg(format('{$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r%s"}}', i), ',')) FROM generate_series(1, 12) AS i))), '<', 100000, 'a plan does not double with each stage');
 SELECT matches(plan('local', '[{$lookup: {from: "gin", localField: "a", foreignField: "a", as: "r"}}]'), 'Bitmap Index Scan on gin_d_idx', 'a GIN index');
 SELECT matches(plan('local', '[{$lookup: {from: "gin", let: {v: "$a"}, pipeline: [{$match: {$and: [{x: 1}, {$expr: {$and: [{$eq: ["$$v", "$a"]}]}}]}}], as: "r"}}]'), 'Bitmap Index Scan on gin_d_idx', 'also by $expr');
 SELECT matches(plan('local', '[{$lookup: {from: "strict", localField: "b", foreignField: "a", as: "r"}}]'), 'Index Cond: \(\(d -> ''a''::text\) = ANY', 'a btree');

@@ -45,6 +45,7 @@ static Datum return_foreign(PG_FUNCTION_ARGS);
 static Datum join_once(PG_FUNCTION_ARGS);
 static Datum return_series(FunctionCallInfo fcinfo, bool foreign);
 static void series_end(Datum arg);
+static Datum array_of_values(const Values *v);
 
 /* ---------------------------------------------------------------- values */
 
@@ -243,14 +244,33 @@ Datum
 dp_join_values(PG_FUNCTION_ARGS)
 {
 	Values v;
-	Datum *values;
 
 	local_values(DP_GETARG_VARLENA(0), dp_path_arg(fcinfo, 1), &v);
-	values = palloc(v.n * sizeof(Datum));
-	for (int i = 0; i < v.n; i++)
-		values[i] = PointerGetDatum(dp_value_to_varlena(&v.values[i]));
-	PG_RETURN_ARRAYTYPE_P(construct_array(values, v.n, dp_types()->bson_value, -1, false,
-										  TYPALIGN_INT));
+	return array_of_values(&v);
+}
+
+/* _join_several(doc bson, path text) -> bson_value[]: the same if there are several, or NULL. */
+DP_FUNCTION(dp_join_several);
+Datum
+dp_join_several(PG_FUNCTION_ARGS)
+{
+	Values v;
+
+	local_values(DP_GETARG_VARLENA(0), dp_path_arg(fcinfo, 1), &v);
+	if (v.n < 2)
+		PG_RETURN_NULL();
+	return array_of_values(&v);
+}
+
+static Datum
+array_of_values(const Values *v)
+{
+	Datum *values = palloc(v->n * sizeof(Datum));
+
+	for (int i = 0; i < v->n; i++)
+		values[i] = PointerGetDatum(dp_value_to_varlena(&v->values[i]));
+	return PointerGetDatum(construct_array(values, v->n, dp_types()->bson_value, -1, false,
+										   TYPALIGN_INT));
 }
 
 /* _join_value(doc bson, path text) -> bson_value: the same if there is one; otherwise NULL. */

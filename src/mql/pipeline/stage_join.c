@@ -275,7 +275,6 @@ join_by_key(DpQuery *q, const Lookup *l)
 	DpQuery *sub = dp_query_make(q->pipeline, l->from, NULL);
 	const char *order;
 	char *found = dp_query_alias(q, "f");
-	char *value;
 
 	dp_query_before_from(sub);
 	if (l->unwind)
@@ -289,15 +288,14 @@ join_by_key(DpQuery *q, const Lookup *l)
 	}
 	order = dp_query_row_order(q);
 	dp_query_before_from(q);
-	value = add_item(q, "_join_value", l->local);
-	dp_query_where(sub, dp_doc_lookup_is(&l->found, value));
+	dp_query_where(sub, dp_doc_lookup_is(&l->found, add_item(q, "_join_value", l->local)));
 	appendStringInfo(&q->from, " LEFT JOIN LATERAL (%s) AS %s ON true", dp_query_text(sub), found);
 	sub = dp_query_make(q->pipeline, l->from, NULL);
-	find_equal(sub, l, add_item(q, "_join_values", l->local));
+	/* names the document once: EXPLAIN writes out the expressions of all stages wherever it is */
+	find_equal(sub, l, add_item(q, "_join_several", l->local));
 	set_field(q, q->doc, l->as,
-			  psprintf("CASE WHEN %s.doc IS NOT NULL THEN %s.bson_array(%s.doc) "
-					   "WHEN %s IS NULL THEN %s ELSE '[]'::%s.bson_value END",
-					   found, q->pipeline->own, found, value, array_of(sub), q->pipeline->own));
+			  psprintf("CASE WHEN %s.doc IS NOT NULL THEN %s.bson_array(%s.doc) ELSE %s END", found,
+					   q->pipeline->own, found, array_of(sub)));
 	q->order = order;
 }
 
