@@ -202,7 +202,7 @@ suite_fuzz() {
 # Each page of the docs in a database of its own: what stands in its blocks of SQL, and in comments that begin with "<!-- sql" and
 # make what the page takes for granted. No statement may fail unless its last line says "-- ERROR", and the patterns that were
 # declared are true at the end. Line numbers in messages are those of the page. What stands in blocks of text is what the SQL before
-# them prints. The rest of a section that creates an extension that is not there is skipped.
+# them prints, and the SQL after "-- becomes" what the pipeline runs. The rest of a section that creates an extension that is not there is skipped.
 suite_docs() {
   local page name sql lines states printed extensions
   lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md
@@ -233,13 +233,19 @@ suite_docs() {
         skip = !index(extensions, " " name " ")
         if (skip) print "SKIP     docs " page " from line " NR ": the extension " name " is not installed"
       }
+      /^```$/ && split(block, part, /\);\n*-- becomes\n/) == 2 {
+        sub(/.*SELECT collection_aggregate\(/, "", part[1])
+        sub(/;\n.*/, "", part[2])
+        check = "CALL pg_temp.becomes($becomes$" part[2] "$becomes$, collection_aggregate_sql(" part[1] "));"
+        gsub(/\n/, " ", check)
+      }
       /^```$/ || /^-->$/ {on = 0}
-      {print skip ? "" : on ? $0 : /^```sql$/ ? "\\echo @@@" NR : "" >sql}
+      {print skip ? "" : on ? $0 : /^```sql$/ ? "\\echo @@@" NR : check >sql; block = on ? block $0 "\n" : ""; check = ""}
       /^```sql$/ || /^<!-- sql$/ {on = 1}' "$page"
     grep -q . "$sql" || continue
     "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
     grep -q '^CREATE EXTENSION docpatterns;' "$sql" || PGDATABASE=dp_docs "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'
-    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0' bounded "$limit" "$cluster" psql -qAt -f "$sql" >log 2>&1)
+    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0' bounded "$limit" "$cluster" psql -qAt -f "$OLDPWD/test/env/becomes.sql" -f "$sql" >log 2>&1)
     lines=$(grep -E "^psql:.*(ERROR|FATAL|error):|connection to server was lost" "$out/docs/$name/log" | sed "s|^psql:.*/||" |
       while IFS=: read -r file line message; do sed -n "${line}p" "$page" | grep -q -- '-- ERROR' || echo "$file:$line:$message"; done)
     states=$(PGDATABASE=dp_docs "$cluster" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
