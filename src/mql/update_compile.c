@@ -22,6 +22,7 @@ static void compile_rename(DpUpdate *update, const DpUpdateOperator *op, const D
 static bool names_elements(const char *path);
 static DpUpdateNode *
 add_path(DpUpdate *update, const char *path, uint32 len, const DpLocation *location);
+static void check_name(const char *name, const DpLocation *location);
 static DpUpdateNode *add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start,
 							  uint32 end, const DpLocation *location);
 static DpUpdateArrayFilter *
@@ -146,6 +147,8 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 			{
 				DpUpdateNode *leaf = add_path(update, field.name, field.namelen, &inner);
 
+				if (!(op->flags & (UPDATE_ON_INSERT | UPDATE_REMOVES)))
+					check_name(field.name, &inner);
 				leaf->op = op;
 				leaf->operand = field.value;
 				if (op->compile)
@@ -206,6 +209,14 @@ find_operator(const char *name)
 	return NULL;
 }
 
+/* Refuses to set a field whose name begins with a dollar; an insertion may have one. */
+static void
+check_name(const char *name, const DpLocation *location)
+{
+	if (name[0] == '$')
+		dp_bad_spec(location, "the name of a field cannot begin with $");
+}
+
 /* $rename is two leaves: one removes the field, the other one sets its value at the new path. */
 static void
 compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
@@ -229,6 +240,7 @@ compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *fi
 	source = add_path(update, field->name, field->namelen, location);
 	source->op = find_operator("$unset");
 	target = add_path(update, name, len, location);
+	check_name(name, location);
 	target->op = op;
 	target->source = source;
 	update->renames = lappend(update->renames, target);
@@ -311,8 +323,6 @@ add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, u
 		dp_bad_spec(location, "\"%.*s\" is not closed", (int) len, name);
 	if (name[0] == '$' && start == 0 && (elements || len == 1))
 		dp_bad_spec(location, "a path cannot begin with \"%.*s\"", (int) len, name);
-	if (name[0] == '$' && start == 0)
-		dp_bad_spec(location, "the name of a field cannot begin with $");
 
 	key.step.name = name;
 	key.step.namelen = len;

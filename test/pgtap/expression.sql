@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(1012);
+SELECT plan(1014);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -1026,6 +1026,8 @@ SELECT is(pg_temp.eval(d, e), r, e) FROM (VALUES
 SELECT throws_ok(format('SELECT pg_temp.eval(%L, %L)', '{a: [1]}', e), '22023', m, e) FROM (VALUES
   ('{$median: "$a"}', '$median needs a document with its arguments, not string'),
   ('{$median: {input: "$a"}}', '$median needs the argument "method"'),
+  ('{$cond: {if: 1, then: 2, else: 3, if: 4}}', '$cond has its argument "if" twice'),
+  ('{$year: {}}', '$year needs the argument "date"'),
   ('{$median: {input: "$a", method: "other"}}', '"method" must be "approximate", "discrete" or "continuous"'),
   ('{$median: {input: "$a", method: "discrete", p: [1]}}', '$median has no argument "p"'),
   ('{$percentile: {input: "$a", method: "discrete"}}', '$percentile needs the argument "p"'),

@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(431);
+SELECT plan(436);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -47,6 +47,9 @@ SELECT is(up('{a: 1}', '{$set: {"": 1}}'), '22023', 'an empty path'), is(up('{a:
        is(up('{a: 1}', '{$set: {"a.": 1}}'), '22023', 'an empty part at the end'), is(up('{a: 1}', '{$unset: {".a": 1}}'), '22023', 'and at the beginning');
 SELECT matches(message('{a: 1}', '{$set: {"a..b": 1}}'), '\$set\.a\.\.b', 'is named with its operator');
 SELECT is(up('{a: 1}', '{$set: {$b: 1}}'), '22023', 'a name that begins with $');
+SELECT is(up('{a: 1}', '{$rename: {a: "$b"}}'), '22023', 'for another field'), is(up('{a: 1}', '{$set: {$: 1}}'), '22023', 'the positional operator alone');
+SELECT is(up('{a: 1, $b: 2}', '{$rename: {$b: "b", $c: "c"}}'), '{"a": 1, "b": 2}', 'can be replaced'), is(up('{a: 1, $b: 2}', '{$unset: {$b: ""}}'), '{"a": 1}', 'and taken away');
+SELECT is(bson_update(NULL, '{$setOnInsert: {$b: 1}}', '{a: 1}', upsert => true)::text, '{"a": 1, "$b": 1}', 'and inserted');
 SELECT is(up('{}', format('{$set: {"%s": 1}}', repeat('a.', 100) || 'a')), '54000', 'a path of 101 parts');
 SELECT is(up('{}', format('{$set: {"%s": 1}}', repeat('a.', 99) || 'a'))::bson #>> ('{' || repeat('a,', 99) || 'a}')::text[], '1', 'one of 100');
 SELECT is(up('{}', format('{$set: {"%s": {x: 1}}}', repeat('a.', 99) || 'a')), '54000', 'with a document it is too deep');
