@@ -1,6 +1,6 @@
 -- Pipelines over relations without documents: rows as documents, their SQL and plans, and random ones beside a collection of the same documents.
 BEGIN;
-SELECT plan(66);
+SELECT plan(70);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \set seed 0.27
@@ -73,6 +73,10 @@ SET LOCAL enable_bitmapscan = off;
 SELECT is(plan_of('people', '[{$match: {id: 2}}]'), 'Index Scan using people_pkey on people t / Index Cond: (id = 2)', 'an index is used');
 SELECT is(plan_of('people', '[{$sort: {id: -1}}, {$limit: 2}, {$project: {id: 1}}]') ~ 'Index Only Scan Backward using people_pkey', true, 'and its order');
 
+SELECT is(sql('people', '[{$match: {$expr: {$lt: ["$born", "$$NOW"]}, id: {$gt: 1}}}, {$sort: {id: 1}}, {$project: {id: 1}}]'),
+  $q$SELECT bson_build('id'::text, id) AS doc FROM people t WHERE docpatterns._match(bson_build('born'::text, born), '{"$expr": {"$lt": ["$born", "$$NOW"]}}'::bson, NULL::bson) AND id > 1 ORDER BY id$q$, 'only a condition that varies takes a document');
+SELECT is(run('people', '[{$match: {$expr: {$gt: [0, {$rand: {}}]}, id: {$lt: 3}}}, {$count: "n"}]'), NULL, 'one by chance, too');
+
 -- ---------------------------------------------------------------- $lookup
 SELECT is(run('people', '[{$sort: {id: 1}}, {$lookup: {from: "people", localField: "id", foreignField: "boss", as: "team"}}, {$project: {_id: 0, n: "$team.name"}}]'), E'{"n": ["Bob", "Eve"]}\n{"n": []}\n{"n": []}', '$lookup by a column with an index');
 SELECT is(run('people', '[{$sort: {id: 1}}, {$lookup: {from: "people", localField: "boss", foreignField: "id", as: "b"}}, {$project: {_id: 0, n: "$b.name"}}]'), E'{"n": []}\n{"n": ["Ada"]}\n{"n": ["Ada"]}', 'by the primary key');
@@ -113,6 +117,16 @@ SELECT is(plan_of('readings', '[{$match: {sensor: 2}}, {$count: "n"}]') ~ '^Fore
 SELECT is(plan_of('readings', '[{$match: {moisture: {$gt: 505}}}, {$project: {ts: 1}}]') ~ 'Header Cond: \(moisture > 505\)', true, 'a condition on a measured column skips buckets');
 SELECT is(plan_of('readings', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}, {$project: {moisture: 1}}]') ~ 'Limit / Foreign Scan on readings t / Buckets: by index, from the end / Bucket Cond: \(sensor = 2\)$', true, 'the order of time needs no sort');
 SELECT is(run('readings', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}]'), run('plain', '[{$match: {sensor: 2}}, {$sort: {ts: -1}}, {$limit: 3}, {$unset: "_id"}]'), 'and is right');
+
+SELECT collection_create('sensors');
+INSERT INTO sensors (doc) SELECT bson_build('_id', i) FROM generate_series(1, 3) i;
+SELECT bucket_create('strict', group_by => '{sensor}', time_field => 'ts', span => '1 hour', columns => 'sensor int NOT NULL, ts timestamptz, temperature float8, moisture int');
+INSERT INTO strict SELECT * FROM readings;
+SELECT bucket_pack('strict');
+ANALYZE strict;
+\set latest '[{"$sort": {"_id": 1}}, {"$lookup": {"from": "strict", "let": {"s": "$_id"}, "pipeline": [{"$match": {"ts": {"$lt": {"$date": "2024-05-01T05:00:00Z"}}, "$expr": {"$eq": ["$sensor", "$$s"]}}}, {"$sort": {"ts": -1}}, {"$limit": 1}], "as": "last"}}]'
+SELECT is(plan_of('sensors', :'latest') ~ 'Limit / Foreign Scan on strict t_1 / Filter: [^/]* / Buckets: by index, from the end / Bucket Cond: \(ts < ''2024-05-01 05:00:00\+00''::timestamp with time zone\) AND \(sensor = \(', true, '$lookup of the latest measurement reads one bucket');
+SELECT is(run('sensors', :'latest'), (SELECT string_agg(bson_to_json(bson_build('_id', s, 'last', bson_array(row_to_bson(r))), 'canonical'), E'\n' ORDER BY s) FROM generate_series(1, 3) s, LATERAL (SELECT * FROM readings WHERE sensor = s AND ts < '2024-05-01 05:00+00' ORDER BY ts DESC LIMIT 1) r), 'and is right');
 
 -- with documents: the other columns are their fields
 SELECT bucket_create('events', columns => 'device text COLLATE "C", at timestamptz, doc bson', group_by => '{device}', time_field => 'at');

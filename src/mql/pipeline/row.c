@@ -540,7 +540,7 @@ time_literal(int64 ms, const char *type)
 /* ---------------------------------------------------------------- finding */
 
 bool
-dp_row_lookup(Oid relid, const char *field, DpDocLookup *lookup)
+dp_row_lookup(Oid relid, const char *field, bool indexed, DpDocLookup *lookup)
 {
 	DpRow *row = dp_row_open(relid);
 	DpRowColumn *c;
@@ -555,6 +555,13 @@ dp_row_lookup(Oid relid, const char *field, DpDocLookup *lookup)
 	c = dp_row_column(row, field);
 	if (c == NULL || !dp_row_has_equality(c))
 		return true;
+	lookup->type = c->type;
+	if (!indexed)
+	{
+		lookup->expr = pstrdup(c->sql);
+		lookup->is_key = c->not_null;
+		return true;
+	}
 	rel = relation_open(relid, AccessShareLock);
 	foreach(lc, RelationGetIndexList(rel))
 	{
@@ -565,7 +572,6 @@ dp_row_lookup(Oid relid, const char *field, DpDocLookup *lookup)
 			RelationGetIndexPredicate(index) == NIL)
 		{
 			lookup->expr = pstrdup(c->sql);
-			lookup->type = c->type;
 			lookup->is_key |=
 				c->not_null && i->indisunique && i->indimmediate && i->indnkeyatts == 1;
 		}

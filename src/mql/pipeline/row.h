@@ -71,10 +71,10 @@ extern char *dp_row_conditions(const DpRow *row, const DpValue *filter);
 extern char *dp_row_order(const DpRow *row, const DpValue *spec);
 
 /*
- * How rows are found by values of a field; false if the relation has documents.  Only a column with
- * an index that begins with it has an expr.
+ * How rows are found by values of a field; false if the relation has documents.  indexed: only a
+ * column with an index that begins with it has an expr.
  */
-extern bool dp_row_lookup(Oid relid, const char *field, DpDocLookup *lookup);
+extern bool dp_row_lookup(Oid relid, const char *field, bool indexed, DpDocLookup *lookup);
 
 /* Whether SQL compares texts of the column by their bytes; whether it finds equal ones as BSON. */
 extern bool dp_row_has_byte_order(const DpRowColumn *column);

@@ -9,13 +9,16 @@
 #include "mql/collection_calls.h"
 #include "mql/filter.h"
 #include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/row.h"
 #include "mql/projection.h"
 #include "mql/sort_key.h"
 #include "mql/update_tree.h"
 
 static void add_match(DpQuery *q, const DpValue *spec, bool immutable);
-static DpStageSpec *divide(const DpValue *spec, bool strings);
-static bool has_string(const DpValue *v);
+static void match_row(DpQuery *q, const DpValue *spec, bool immutable);
+static DpStageSpec *
+divide(const DpValue *spec, bool (*test)(const DpValue *v, bool let), bool let, bool wanted);
+static bool has_string(const DpValue *v, bool let);
 static bool is_untouched(DpQuery *q);
 static bool is_variable(const DpValue *v, bool let);
 
@@ -33,8 +36,8 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 							 location);
 	if (immutable && q->pipeline->collation != NULL)
 	{
-		DpStageSpec *strings = divide(spec, true);
-		DpStageSpec *others = divide(spec, false);
+		DpStageSpec *strings = divide(spec, has_string, false, true);
+		DpStageSpec *others = divide(spec, has_string, false, false);
 
 		/* indexes compare bytes */
 		if (others->spec.len == DP_DOCUMENT_MIN_SIZE)
@@ -63,8 +66,11 @@ add_match(DpQuery *q, const DpValue *spec, bool immutable)
 		dp_query_read(q, spec, NULL);
 		return;
 	}
-	if (immutable && dp_query_read_row(q, spec, NULL))
+	if (dp_query_is_row(q))
+	{
+		match_row(q, spec, immutable);
 		return;
+	}
 	dp_query_before_where(q);
 	if (immutable)
 		dp_query_where(q, psprintf("%s OPERATOR(%s.@@) %s", q->doc, q->pipeline->own,
@@ -74,9 +80,33 @@ add_match(DpQuery *q, const DpValue *spec, bool immutable)
 								   dp_query_let(q)));
 }
 
-/* A stage with the conditions of a filter that have strings, or with the others. */
+/* Does so for a row: only what varies needs a document. */
+static void
+match_row(DpQuery *q, const DpValue *spec, bool immutable)
+{
+	DpValue none = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
+	bool let = q->let != NULL;
+
+	if (!immutable)
+	{
+		const DpValue *varies = spec;
+
+		spec = &none;
+		if (q->pipeline->collation == NULL)
+		{
+			spec = &divide(varies, is_variable, let, false)->spec;
+			varies = &divide(varies, is_variable, let, true)->spec;
+		}
+		dp_query_where(q, psprintf("docpatterns._match(%s, %s, %s)",
+								   dp_row_document(q->row, dp_pipeline_filter_fields(varies)),
+								   dp_sql_document(varies), dp_query_let(q)));
+	}
+	(void) dp_query_read_row(q, spec, NULL);
+}
+
+/* A stage with the conditions of a filter whose operands pass a test, or with the others. */
 static DpStageSpec *
-divide(const DpValue *spec, bool strings)
+divide(const DpValue *spec, bool (*test)(const DpValue *v, bool let), bool let, bool wanted)
 {
 	DpStageSpec *s = palloc0(sizeof(DpStageSpec));
 	DpBuilder b;
@@ -88,14 +118,14 @@ divide(const DpValue *spec, bool strings)
 	dp_builder_begin_document_field(&b, "$match", 6);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &e))
-		if (has_string(&e.value) == strings)
+		if (test(&e.value, let) == wanted)
 			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
 	dp_stage_finish(s, &b);
 	return s;
 }
 
 static bool
-has_string(const DpValue *v)
+has_string(const DpValue *v, bool let)
 {
 	DpIter iter;
 	DpElement e;
@@ -104,7 +134,7 @@ has_string(const DpValue *v)
 		return v->type == DP_TYPE_STRING || v->type == DP_TYPE_SYMBOL;
 	dp_iter_init_value(&iter, v);
 	while (dp_iter_next(&iter, &e))
-		if (has_string(&e.value))
+		if (has_string(&e.value, let))
 			return true;
 	return false;
 }

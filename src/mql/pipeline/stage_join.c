@@ -57,7 +57,7 @@ typedef struct Lookup
 } Lookup;
 
 static void parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l);
-static void look_up(Oid relid, const char *field, DpDocLookup *found);
+static void look_up(Oid relid, const char *field, bool indexed, DpDocLookup *found);
 static bool take_unwind(DpQuery *q, const char *as);
 static bool reads_all(DpQuery *q, const Lookup *l);
 static float4 row_count(Oid relid);
@@ -102,7 +102,7 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	l.unwind = take_unwind(q, l.as);
 	if (l.local != NULL)
 	{
-		look_up(l.from, l.foreign, &l.found);
+		look_up(l.from, l.foreign, true, &l.found);
 		/* what is split off is neither in the index nor in the column */
 		if (l.found.is_split && !l.found.is_key)
 		{
@@ -127,11 +127,14 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	put_result(q, &l, sub);
 }
 
-/* How documents, or rows as documents, are found by values of a field. */
+/*
+ * How documents, or rows as documents, are found by values of a field: of rows by a column, indexed
+ * or not.
+ */
 static void
-look_up(Oid relid, const char *field, DpDocLookup *found)
+look_up(Oid relid, const char *field, bool indexed, DpDocLookup *found)
 {
-	if (!dp_row_lookup(relid, field, found))
+	if (!dp_row_lookup(relid, field, indexed, found))
 		dp_collection_lookup(relid, dp_path_of_field(field), found);
 }
 
@@ -455,7 +458,7 @@ find_compared(DpQuery *sub, const Lookup *l, const char *let)
 		!dp_document_find(first.data, first.len, "$match", 6, &filter) ||
 		!compared_field(&filter, l->let, &field, &name))
 		return;
-	look_up(l->from, field, &found);
+	look_up(l->from, field, false, &found);
 	if (found.is_split && !found.is_key)
 		return;
 	value = psprintf("(%s OPERATOR(%s.->) %s)", let, sub->pipeline->own,
