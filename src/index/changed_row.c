@@ -3,9 +3,9 @@
  *		A scan for rows that other transactions have changed.
  *
  * When a query locks a row that another transaction has changed, PostgreSQL runs the plan again for
- * the new version of the row: the first scan of the table gets it, tests its conditions, and other
- * scans of the table get none.  If scans read parts of a table, the first part may not have the
- *row. This scan comes first, takes the row and tests only the conditions of the query.  Otherwise
+ * the new version of the row: the first scan of the table gets it and tests its conditions, and
+ * other scans of the table get none.  If scans read parts of a table, the row may be in a later
+ *one. This scan comes first, takes the row and tests only the conditions of the query.  Otherwise
  *it has no rows.
  */
 #include "postgres.h"

@@ -1,20 +1,18 @@
 /*
  * field_order.c
- *		Indexes on fields, such as ((doc -> 'a')), for orders that PostgreSQL does not find them
- *for.
+ *		Indexes on fields, such as ((doc -> 'a')), for orders for which PostgreSQL finds none.
  *
  * ORDER BY doc -> 'a': SQL and MongoDB differ in where NULL comes in an order, and an index has one
- * of them.  For the other, it is scanned twice: for the rows with NULL, and for the others in
- *order.
+ * of them.  For the other, it is scanned twice: for NULL, and for the others in order.
  *
- * ORDER BY bson_sort_key(doc, '{a: 1}'): this key takes the least element of an array, and a
- *missing field for null.  So the index is scanned in parts, and the executor merges them by the
- *key:
+ * ORDER BY bson_sort_key(doc, '{a: 1}'): this key takes the least element of an array, and null for
+ * what is missing.  So the index is scanned in parts, and the executor merges them by the key:
  *
- *		values before all arrays, values after them		in the order of the index
- *		arrays											sorted by the key
- *		NULL: nothing at the path						sorted by the key, unless it is the same for
- *all
+ *		values before all arrays, and values after them, in the order of the index
+ *
+ *		arrays, sorted by the key
+ *
+ *		NULL (nothing at the path), sorted by the key unless all have the same
  *
  * Checks that exclude arrays, undefined and MinKey (collection_facts.c) leave one scan, also for
  * several fields.

@@ -25,6 +25,7 @@
 
 #include "bson/collation.h"
 #include "bson/compare.h"
+#include "bson/fetch.h"
 #include "bson/names.h"
 #include "bson/number.h"
 #include "bson/path.h"
@@ -35,6 +36,9 @@
 
 /* Most fields of a specification, as MongoDB has it */
 #define MAX_FIELDS 32
+
+/* The first allocation for a key */
+#define SHORT_KEY 64
 
 typedef struct SortField
 {
@@ -573,19 +577,44 @@ sort_key_compile(const DpValue *spec, void *arg)
 }
 
 /*
+ * The value of the only field of a specification, read from as little of the document as possible.
+ * Returns false if arrays may concern it.
+ */
+static bool
+find_scalar(Datum doc, const DpSortSpec *spec, DpValue *value)
+{
+	DpPath *path = spec->fields[0].path;
+
+	if (spec->nfields > 1)
+		return false;
+	for (int i = 0; i < path->nsteps; i++)
+		if (path->steps[i].is_index)
+			return false;
+	if (dp_fetch_path(doc, path, true, value))
+		return value->type != DP_TYPE_ARRAY;
+	value->type = DP_TYPE_NULL;
+	value->len = 0;
+	return path->nsteps == 1;
+}
+
+/*
  * bson_sort_key(doc bson, spec bson) -> bytea: what to ORDER BY.
  */
 DP_FUNCTION(dp_bson_sort_key);
 Datum
 dp_bson_sort_key(PG_FUNCTION_ARGS)
 {
-	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 	const DpSortSpec *spec = dp_spec_arg(fcinfo, 1, sort_key_compile, NULL);
-	StringInfoData key;
+	StringInfoData key = { palloc(SHORT_KEY), VARHDRSZ, SHORT_KEY };
+	DpValue value;
 
-	initStringInfo(&key);
-	appendStringInfoSpaces(&key, VARHDRSZ);
-	dp_sort_key_append(&key, spec, &doc);
+	if (find_scalar(PG_GETARG_DATUM(0), spec, &value))
+		dp_sort_key_append_value(&key, &value, spec->fields[0].descending);
+	else
+	{
+		value = dp_value_of_document(DP_GETARG_VARLENA(0));
+		dp_sort_key_append(&key, spec, &value);
+	}
 	SET_VARSIZE(key.data, key.len);
 	PG_RETURN_POINTER(key.data);
 }
