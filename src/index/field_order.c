@@ -64,6 +64,7 @@ static bool has_spec(FieldOrder *o, const DpValue *spec, bool reversed, bool *ex
 static DpPath *field_path(FieldOrder *o, int column);
 static bool is_same(const DpPath *a, const DpPath *b);
 static bool is_exact(FieldOrder *o, int column, const DpPath *path, bool last);
+static bool has_checks(FieldOrder *o);
 static bool is_never_null(FieldOrder *o);
 static List *add_part(FieldOrder *o, List *parts, List *conditions, bool ordered);
 static Path *part_path(FieldOrder *o, List *conditions);
@@ -190,7 +191,7 @@ add_key_order(FieldOrder *o)
 		bool arrays;
 
 		path = field_path(o, o->column);
-		arrays = dp_doc_index(o->facts, path, NULL) == NULL;
+		arrays = !has_checks(o) || dp_doc_index(o->facts, path, NULL) == NULL;
 		if (arrays)
 		{
 			struct varlena *first = dp_text_to_value("[]", 2, NULL);
@@ -315,12 +316,23 @@ is_same(const DpPath *a, const DpPath *b)
 static bool
 is_exact(FieldOrder *o, int column, const DpPath *path, bool last)
 {
-	if (o->facts == NULL)
-		o->facts = dp_doc_facts(o->table, o->doc->varattno);
-	return o->index->nulls_first[column] != o->index->reverse_sort[column] && is_never_null(o) &&
-		   dp_doc_index(o->facts, path, NULL) != NULL &&
+	return has_checks(o) && o->index->nulls_first[column] != o->index->reverse_sort[column] &&
+		   is_never_null(o) && dp_doc_index(o->facts, path, NULL) != NULL &&
 		   dp_doc_never(o->facts, path, "undefined") && dp_doc_never(o->facts, path, "minKey") &&
 		   (last || dp_doc_never(o->facts, path, "null"));
+}
+
+/* Whether there are any checks; reads the facts. */
+static bool
+has_checks(FieldOrder *o)
+{
+	TupleConstr *constr = RelationGetDescr(o->table)->constr;
+
+	if (constr == NULL || constr->num_check == 0)
+		return false;
+	if (o->facts == NULL)
+		o->facts = dp_doc_facts(o->table, o->doc->varattno);
+	return true;
 }
 
 /* Whether each row that is read has a document. */

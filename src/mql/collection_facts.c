@@ -66,6 +66,7 @@ static void read_indexes(DpDocFacts *facts, Relation rel);
 static void read_gin(DpDocFacts *facts, Relation index);
 static void read_checks(DpDocFacts *facts, Relation rel);
 static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
+static Oid called_function(Node *node, List **args);
 static bool begins_with(const DpPath *path, const DpPath *start);
 static bool never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type);
 static bool follows(DpDocFacts *facts, Expr *found, const char *type);
@@ -209,23 +210,10 @@ read_checks(DpDocFacts *facts, Relation rel)
 static bool
 is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
 {
-	List *args;
-	Oid called;
+	List *args = NIL;
 	Node *doc;
 
-	if (IsA(node, FuncExpr))
-	{
-		called = ((FuncExpr *) node)->funcid;
-		args = ((FuncExpr *) node)->args;
-	}
-	else if (IsA(node, OpExpr))
-	{
-		called = get_opcode(((OpExpr *) node)->opno);
-		args = ((OpExpr *) node)->args;
-	}
-	else
-		return false;
-	if (!OidIsValid(function) || called != function || list_length(args) != 2)
+	if (!OidIsValid(function) || called_function(node, &args) != function || list_length(args) != 2)
 		return false;
 	doc = linitial(args);
 	if (!IsA(doc, Var) || (attnum != InvalidAttrNumber && ((Var *) doc)->varattno != attnum) ||
@@ -235,10 +223,37 @@ is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
 	return true;
 }
 
+/* InvalidOid for other expressions. */
+static Oid
+called_function(Node *node, List **args)
+{
+	if (IsA(node, FuncExpr))
+	{
+		*args = ((FuncExpr *) node)->args;
+		return ((FuncExpr *) node)->funcid;
+	}
+	if (IsA(node, OpExpr))
+	{
+		*args = ((OpExpr *) node)->args;
+		return get_opcode(((OpExpr *) node)->opno);
+	}
+	return InvalidOid;
+}
+
 bool
 dp_doc_is_call(Node *node, const char *function, Oid argtype, Const **arg)
 {
-	return is_call(node, own_function(function, dp_types()->bson, argtype), InvalidAttrNumber, arg);
+	List *args = NIL;
+	Oid called = called_function(node, &args);
+	char *name;
+
+	/* the planner asks this of any expression, so the types come first */
+	if (!is_call(node, called, InvalidAttrNumber, arg) || (*arg)->consttype != argtype ||
+		((Var *) linitial(args))->vartype != dp_types()->bson ||
+		get_func_namespace(called) != dp_types()->schema)
+		return false;
+	name = get_func_name(called);
+	return name != NULL && strcmp(name, function) == 0;
 }
 
 /* Whether a path has at least the parts of another one, which come first. */
