@@ -39,13 +39,13 @@ COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, te
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs "any") RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_collection_insert' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION collection_insert(regclass, "any") IS
-  'Inserts documents, all or none, and returns the _id of each in their order: a collection gives '
-  'one to a document without; in other tables the result is NULL for it. Arguments are of type '
-  'bson, or text in Extended JSON; a bson_value, bson[] or text may have an array of documents. '
+  'Inserts documents, all or none, and returns the _id of each, in their order. A document '
+  'without _id gets one in a collection; in other tables its result is NULL. Arguments are of type '
+  'bson, or text in Extended JSON; a bson_value, bson[] or text may be an array of documents. '
   'Locks as INSERT; needs INSERT, and SELECT on the key. Errors: 23505 an existing _id, 23502 '
   'another column of the table that is NOT NULL without a default, 22023 or 42804 an argument that '
-  'is no document, 22P02 invalid text, 42809, 42703 or 42702 without exactly one column of type '
-  'bson';
+  'is not a document, 22P02 invalid text, 42809, 42703 or 42702 unless the relation has exactly '
+  'one column of type bson';
 
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
   projection bson DEFAULT NULL, sort bson DEFAULT NULL,

@@ -192,11 +192,11 @@ END
 $$;
 COMMENT ON FUNCTION collection_bulk_write(regclass, anycompatible, boolean) IS
   'Runs the operations of an array one after the other: insertOne, updateOne, updateMany, '
-  'replaceOne, deleteOne, deleteMany. Returns a row for each, with its place from 0, how many '
-  'documents matched, changed and were deleted, and the _id of an inserted one. An error undoes '
-  'its operation only, and is in the row: error_code is its SQLSTATE. ordered: it is the last one, '
-  'otherwise the others run, too. Rights as for the operations. Errors: 22004 a NULL, 22023 or '
-  '0A000 an operation that is not written so, or hint, before any runs; errors of the classes 40, '
+  'replaceOne, deleteOne, deleteMany. Returns a row for each: its position, counted from 0, how '
+  'many documents matched, changed and were deleted, and the _id of an inserted one. An error '
+  'undoes its operation only; its row has the message, and the SQLSTATE in error_code. If ordered, '
+  'no operation runs after an error. Rights as for the operations. Errors, before any operation '
+  'runs: 22004 a NULL, 22023 or 0A000 a malformed operation or a hint. Errors of the classes 40, '
   '53, 57, 58 and XX end the call';
 
 CREATE FUNCTION docpatterns.collection_validator_trigger() RETURNS trigger

@@ -58,8 +58,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_explain(regclass, bson_value, boolean, bson) IS
-  'The plan of a filter or of an aggregation pipeline as EXPLAIN shows it. With execute the query '
-  'is run: $merge merges, $out inserts. Errors as collection_aggregate';
+  'The plan of a filter or of an aggregation pipeline, as EXPLAIN shows it. With execute the query '
+  'runs, so $merge and $out write. Errors as collection_aggregate';
 
 CREATE FUNCTION collection_view_create(name text, rel regclass, pipeline bson_value,
   collation bson DEFAULT NULL) RETURNS regclass
