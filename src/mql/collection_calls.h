@@ -188,12 +188,12 @@ extern void dp_collection_source(Oid relid, const DpValue *filter, const DpValue
 /* How a statement writes documents to a relation; pieces of SQL */
 typedef struct DpDocTarget
 {
-	char *name;   /* "schema"."relation" */
-	char *doc;    /* the column with the documents */
-	char *key;    /* that with their keys; NULL if there is none */
-	char *id;     /* its value for a row s (doc), or NULL */
-	char *insert; /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
-	char *same;   /* that a row s (doc) has the key of a row t */
+	char *name;      /* "schema"."relation" */
+	const char *doc; /* the column with the documents */
+	const char *key; /* that with their keys; NULL if there is none */
+	char *id;        /* its value for a row s (doc), or NULL */
+	char *insert;    /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
+	char *same;      /* that a row s (doc) has the key of a row t */
 } DpDocTarget;
 
 /* Refuses relations whose documents are split, and what is no table. */
