@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(201);
+SELECT plan(202);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -54,6 +54,8 @@ SELECT is(run('[{$group: {_id: null, at: {$max: "$at"}}}]'), '{"_id": null, "at"
 SELECT is(run('[{$match: {_id: 77}}, {$group: {_id: null, at: {$max: "$at"}}}]'), NULL, 'no group of nothing');
 SELECT is(run('[{$group: {_id: null, n: {$count: {}}, s: {$sum: "$at"}, a: {$avg: "$at"}, none: {$sum: "$status"}, no: {$avg: "$status"}}}]'),
   '{"_id": null, "n": 5, "s": 150, "a": 30.0, "none": 0, "no": null}', 'sums and averages, also without numbers');
+SELECT is(run('[{$sort: {at: -1}}, {$project: {at: 1, status: {$cond: [{$lt: ["$_id", 4]}, "$status", "$$REMOVE"]}}}, {$group: {_id: null, all: {$mergeObjects: "$$ROOT"}, n: {$sum: 1}}}]'),
+  '{"_id": null, "all": {"_id": 1, "at": 10, "status": "paid"}, "n": 5}', 'documents are merged in their order');
 SELECT is(run('[{$group: {_id: {c: "$customer", s: "$status"}}}, {$sort: {_id: 1}}]'),
   E'{"_id": {"c": null, "s": "void"}}\n{"_id": {"c": "ada", "s": "paid"}}\n{"_id": {"c": "bob", "s": "new"}}\n{"_id": {"s": "void"}}', 'a key of several fields: a missing one is not null');
 SELECT is(run('[{$sort: {at: -1}}, {$group: {_id: "$status", ids: {$push: "$_id"}, f: {$first: "$at"}, l: {$last: "$at"}}}, {$sort: {_id: 1}}]'),

@@ -18,8 +18,9 @@ static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, co
 static bool totals_vary(const DpValue *totals);
 static bool next_total(DpIter *fields, DpElement *accumulator);
 static bool is_count(const DpElement *e);
-static bool are_sums(const DpValue *totals);
-static char *sum(DpQuery *q, const DpValue *field);
+static bool are_plain(const DpValue *totals);
+static bool merges_rows(const DpElement *e);
+static char *plain_total(DpQuery *q, const DpValue *field, const char *order);
 
 void
 dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
@@ -109,12 +110,12 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 						 order == NULL ? "" : order);
 	initStringInfo(&doc);
 	appendStringInfo(&doc, "%s.bson_build('_id'::pg_catalog.text, %s", q->pipeline->own, first);
-	if (are_sums(totals))
+	if (are_plain(totals))
 	{
 		dp_iter_init_value(&iter, totals);
 		while (dp_iter_next(&iter, &e))
 			appendStringInfo(&doc, ", %s::pg_catalog.text, %s", quote_literal_cstr(e.name),
-							 sum(q, &e.value));
+							 plain_total(q, &e.value, order));
 		appendStringInfoChar(&doc, ')');
 	}
 	else
@@ -123,10 +124,11 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 	dp_query_set_doc(q, doc.data);
 }
 
-/* A count, or the sum or the average of a field, as SQL. */
+/* One of the totals for which SQL has an aggregate. */
 static char *
-sum(DpQuery *q, const DpValue *field)
+plain_total(DpQuery *q, const DpValue *field, const char *order)
 {
+	const char *own = q->pipeline->own;
 	DpIter fields;
 	DpElement e;
 	const char *value;
@@ -135,11 +137,13 @@ sum(DpQuery *q, const DpValue *field)
 	(void) dp_iter_next(&fields, &e);
 	if (is_count(&e))
 		return "docpatterns._int(pg_catalog.count(*))";
+	if (merges_rows(&e))
+		return psprintf("%s.bson_merge_agg(%s%s%s)", own, q->doc, order == NULL ? "" : " ORDER BY ",
+						order == NULL ? "" : order);
 	value = dp_query_eval(q, &e.value, NULL);
 	if (strcmp(e.name, "$avg") == 0)
-		return psprintf("%s.avg(%s)", q->pipeline->own, value);
-	return psprintf("coalesce(%s.sum(%s), '0'::%s.bson_value)", q->pipeline->own, value,
-					q->pipeline->own);
+		return psprintf("%s.avg(%s)", own, value);
+	return psprintf("coalesce(%s.sum(%s), '0'::%s.bson_value)", own, value, own);
 }
 
 /* The accumulator of the next field of totals, which have been checked. */
@@ -163,9 +167,17 @@ is_count(const DpElement *e)
 			dp_get_int32(e->value.data) == 1);
 }
 
-/* Whether all totals are counts, and sums of few fields: of many one call is faster. */
+/* Whether the documents themselves are merged. */
 static bool
-are_sums(const DpValue *totals)
+merges_rows(const DpElement *e)
+{
+	return strcmp(e->name, "$mergeObjects") == 0 && e->value.type == DP_TYPE_STRING &&
+		   strcmp(DP_STRING_DATA(&e->value), "$$ROOT") == 0;
+}
+
+/* Whether SQL has aggregates for all totals, and sums are few: of many one call is faster. */
+static bool
+are_plain(const DpValue *totals)
 {
 	DpIter fields;
 	DpElement e;
@@ -174,7 +186,7 @@ are_sums(const DpValue *totals)
 	dp_iter_init_value(&fields, totals);
 	while (next_total(&fields, &e))
 	{
-		if (is_count(&e))
+		if (is_count(&e) || merges_rows(&e))
 			continue;
 		if ((strcmp(e.name, "$sum") != 0 && strcmp(e.name, "$avg") != 0) ||
 			e.value.type != DP_TYPE_STRING || DP_STRING_DATA(&e.value)[0] != '$' ||
