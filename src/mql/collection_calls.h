@@ -194,9 +194,10 @@ typedef struct DpDocTarget
 	char *id;        /* its value for a row s (doc), or NULL */
 	char *insert;    /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
 	char *same;      /* that a row s (doc) has the key of a row t */
+	char *change;    /* of split documents: DpSplit's call that changes a row t, else NULL */
 } DpDocTarget;
 
-/* Refuses relations whose documents are split, and what is no table. */
+/* Refuses what is no table. */
 extern void dp_collection_target(Oid relid, DpDocTarget *target);
 
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */

@@ -590,11 +590,7 @@ dp_collection_target(Oid relid, DpDocTarget *out)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("\"%s\" is not a table", RelationGetRelationName(target.rel))));
 	dp_target_find(&target);
-	if (target.split != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("pipelines cannot write to \"%s\", whose documents are split",
-							   RelationGetRelationName(target.rel)),
-						errhint("Call collection_update() for each document of the result.")));
+	out->change = target.split == NULL ? NULL : target.split->change(target.split);
 	out->name = target.name;
 	out->doc = dp_target_column(&target, target.doc);
 	out->key = target.key == 0 ? NULL : dp_target_column(&target, target.key);

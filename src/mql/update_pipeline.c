@@ -67,8 +67,8 @@ static void compile_replace_with(UpdateStage *stage, const DpValue *spec, int fl
 								 const DpLocation *location);
 static void compile_replace_root(UpdateStage *stage, const DpValue *spec, int flags,
 								 const DpLocation *location);
-static void
-add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location);
+static void add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location,
+					   bool inside);
 static StageField *
 add_path(StageField *node, const char *path, uint32 len, const DpLocation *location);
 static void
@@ -158,15 +158,16 @@ compile_set(UpdateStage *stage, const DpValue *spec, int flags, const DpLocation
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(location, "a document of fields", spec);
 	stage->fields = palloc0(sizeof(StageField));
-	add_fields(stage->fields, spec, flags, location);
+	add_fields(stage->fields, spec, flags, location, false);
 }
 
 /*
- * The fields of a document of expressions.  A document that is no expression
- * holds fields further in.
+ * The fields of a document of expressions, which is inside another one or not.  A document that is
+ * no expression holds fields further in.
  */
 static void
-add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location)
+add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *location,
+		   bool inside)
 {
 	DpIter iter;
 	DpElement element;
@@ -180,12 +181,14 @@ add_fields(StageField *node, const DpValue *spec, int flags, const DpLocation *l
 		DpIter fields;
 		DpElement first;
 
+		if (inside && memchr(element.name, '.', element.namelen) != NULL)
+			dp_bad_spec(&inner, "a name inside a document must not contain a dot");
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
 			dp_iter_init_value(&fields, &element.value);
 			if (dp_iter_next(&fields, &first) && first.name[0] != '$')
 			{
-				add_fields(field, &element.value, flags, &inner);
+				add_fields(field, &element.value, flags, &inner, true);
 				continue;
 			}
 		}
@@ -212,6 +215,8 @@ add_path(StageField *node, const char *path, uint32 len, const DpLocation *locat
 
 		if (end == start)
 			dp_bad_spec(location, "a part of the path is empty");
+		if (memchr(path + start, '\0', end - start) != NULL)
+			dp_bad_spec(location, "a path must not contain a zero byte");
 		if (path[start] == '$')
 			dp_bad_spec(location, "the name of a field cannot begin with $");
 		if (++depth > DP_MAX_DEPTH)

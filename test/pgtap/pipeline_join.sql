@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(187);
+SELECT plan(200);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -129,6 +129,31 @@ INSERT INTO books (doc) VALUES ('{_id: 1, buyers: [1, 2, 3, 4, 5], t: "x"}'), ('
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {from: "books", localField: "_id", foreignField: "_id", as: "b"}}, {$project: {b: 1}}]'), '{"_id": 1, "b": [{"_id": 1, "buyers": [1, 2, 3, 4, 5], "t": "x"}]}', 'split documents are whole');
 SELECT is(run(NULL, '[{$documents: [{u: 5}, {u: 7}, {u: 8}]}, {$lookup: {from: "books", localField: "u", foreignField: "buyers", as: "b"}}, {$project: {n: "$b._id"}}]'), E'{"n": []}\n{"n": [1]}\n{"n": [2]}', 'and are found by what was split off');
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {from: "books_whole", localField: "_id", foreignField: "_id", as: "b"}}, {$project: {b: 1}}]'), '{"_id": 1, "b": [{"_id": 1, "buyers": [1, 2, 3, 4, 5], "t": "x"}]}', 'as in the view');
+-- $merge and $out write whole documents
+CREATE FUNCTION written(stage text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM collection_aggregate(NULL, p('[{$documents: [{_id: 1, buyers: [9, 8, 7, 6], u: 1}, {_id: 3, buyers: [1, 2, 3, 4]}, {_id: 3, v: 1}, {_id: 2, u: 2}]}, ' || stage || ']'));
+  RETURN (SELECT string_agg(bson_to_json(w.doc) || CASE WHEN t.doc ? 'has_extras' THEN ' split' ELSE '' END, ' ' ORDER BY w._id) FROM books_whole AS w JOIN books AS t USING (_id));
+END $$;
+SAVEPOINT books;
+SELECT is(written('{$merge: "books"}'), '{"_id": 1, "buyers": [9, 8, 7, 6], "t": "x", "u": 1} split {"_id": 2, "buyers": [7], "t": "x", "u": 2} {"_id": 3, "buyers": [1, 2, 3, 4], "v": 1} split', 'whole documents are merged, and split again');
+SELECT is((SELECT count(*) FROM pattern_check('books')), 0::bigint, 'so that the pattern holds');
+ROLLBACK TO books;
+SELECT is(written('{$merge: {into: "books", whenMatched: "replace", whenNotMatched: "discard"}}'), '{"_id": 1, "buyers": [9, 8, 7, 6], "u": 1} split {"_id": 2, "u": 2}', 'or replaced');
+SELECT is((SELECT count(*) FROM pattern_check('books')), 0::bigint, 'the pattern holds');
+ROLLBACK TO books;
+SELECT is(written('{$merge: {into: "books", whenMatched: "keepExisting"}}'), '{"_id": 1, "buyers": [1, 2, 3, 4, 5], "t": "x"} split {"_id": 2, "buyers": [7], "t": "x"} {"_id": 3, "buyers": [1, 2, 3, 4]} split', 'or kept');
+ROLLBACK TO books;
+SELECT throws_ok($$SELECT written('{$merge: {into: "books", whenNotMatched: "fail"}}')$$, 'P0002', NULL, 'all are found, or none is written');
+SELECT throws_ok($$SELECT written('{$merge: {into: "books", whenMatched: [{$set: {a: 1}}]}}')$$, '0A000', NULL, 'stages do not change them');
+SELECT is(written('{$match: {_id: {$ne: 3}}}, {$out: "books"}'), '{"_id": 1, "buyers": [9, 8, 7, 6], "u": 1} split {"_id": 2, "u": 2}', '$out splits documents, too');
+SELECT is((SELECT count(*) FROM pattern_check('books')), 0::bigint, 'and the pattern holds');
+ROLLBACK TO books;
+-- null options, deep paths, dotted names
+SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {from: "books", localField: null, foreignField: "", let: null, pipeline: [{$match: {_id: 2}}, {$project: {_id: 1}}], as: "b"}}, {$project: {b: 1}}]'), '{"_id": 1, "b": [{"_id": 2}]}', 'fields and variables that are null are not given');
+SELECT throws_ok(format($$SELECT run('customers', '[{$lookup: {from: "books", localField: "a%s", foreignField: "b", as: "b"}}]')$$, repeat('.a', 200)), '22023', NULL, 'a path has up to 200 parts');
+SELECT throws_ok($$SELECT run('customers', '[{$set: {a: {"b.c": 1}}}]')$$, '22023', NULL, 'names inside documents have no dots');
+SELECT throws_ok($$SELECT run('customers', '[{$unset: "a\u0000b"}]')$$, '22023', NULL, 'a path has no zero byte');
 SELECT throws_like($$SELECT collection_aggregate('customers', '[{$graphLookup: {from: "books", startWith: 1, connectFromField: "a", connectToField: "b", as: "c"}}]')$$, '%split documents%');
 
 -- $graphLookup

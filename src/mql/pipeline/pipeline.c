@@ -19,6 +19,8 @@
 #define MAX_DEPTH 20
 #define MAX_STAGES 1000
 
+#define MAX_PARTS 200
+
 static const DpStage stages[] = {
 	{ "$addFields", dp_stage_change },
 	{ "$bucket", dp_stage_bucket },
@@ -287,11 +289,15 @@ void
 dp_stage_check_field(const char *name, const DpLocation *location)
 {
 	Size len = strlen(name);
+	int parts = 1;
 
 	if (len == 0 || name[0] == '.' || name[len - 1] == '.' || strstr(name, "..") != NULL)
 		dp_bad_spec(location, "a path must not have empty parts");
 	if (name[0] == '$' || strstr(name, ".$") != NULL)
 		dp_bad_spec(location, "a part of a path must not begin with a dollar sign");
+	for (const char *dot = name; (dot = strchr(dot, '.')) != NULL; dot++)
+		if (++parts > MAX_PARTS)
+			dp_bad_spec(location, "a path must not have more than %d parts", MAX_PARTS);
 }
 
 char *

@@ -154,6 +154,11 @@ parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup
 							 : strcmp(e.name, "as") == 0           ? &l->as
 																   : NULL;
 
+		/* a join by no field is one without fields */
+		if (field != NULL && field != &l->as &&
+			(e.value.type == DP_TYPE_NULL ||
+			 (e.value.type == DP_TYPE_STRING && DP_STRING_LEN(&e.value) == 0)))
+			continue;
 		if (field != NULL)
 		{
 			*field = dp_stage_string(&e.value, &inner);
@@ -161,6 +166,8 @@ parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup
 		}
 		else if (strcmp(e.name, "from") == 0)
 			l->from = dp_stage_relation(q, &e.value, &inner);
+		else if (strcmp(e.name, "let") == 0 && e.value.type == DP_TYPE_NULL)
+			continue;
 		else if (strcmp(e.name, "let") == 0)
 		{
 			dp_stage_document(&e.value, &inner);

@@ -14,6 +14,7 @@
 #include "mql/collection_calls.h"
 #include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
+#include "mql/pipeline/row.h"
 #include "mql/update_tree.h"
 
 typedef enum Matched
@@ -54,6 +55,7 @@ static void merge_let(Merge *merge, const DpValue *spec, const DpLocation *locat
 static bool ids_differ(DpQuery *q);
 static bool changes_id(const DpValue *fields, bool projects);
 static void input(DpQuery *q, Merge *merge, StringInfo before, StringInfo after);
+static void merge_split(DpQuery *q, Merge *merge, const DpLocation *location);
 static char *changed(DpQuery *q, Merge *merge, const char *new);
 static char *each(DpQuery *q, Merge *merge, const char *old);
 static char *conditions(DpQuery *q, Merge *merge);
@@ -154,6 +156,12 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	initStringInfo(&before);
 	initStringInfo(&after);
+	if (merge.target.change != NULL && merge.matched != MATCHED_KEEP &&
+		merge.matched != MATCHED_FAIL)
+	{
+		merge_split(q, &merge, location);
+		return;
+	}
 	if (merge.missing == MISSING_INSERT && !(merge.repeated && merge.matched == MATCHED_PIPELINE))
 	{
 		appendStringInfo(&before, "%s FROM ", merge.target.insert);
@@ -347,7 +355,7 @@ ids_differ(DpQuery *q)
 	bool differ;
 	ListCell *lc;
 
-	if (OidIsValid(q->relid))
+	if (OidIsValid(q->relid) && !dp_row_lookup(q->relid, "_id", false, &found))
 		dp_collection_lookup(q->relid, dp_path_of_field("_id"), &found);
 	differ = found.is_key;
 	foreach(lc, q->stages)
@@ -428,6 +436,51 @@ input(DpQuery *q, Merge *merge, StringInfo before, StringInfo after)
 	if (merge->repeated)
 		appendStringInfoString(after,
 							   ") AS s GROUP BY s.k, CASE WHEN s.k IS NULL THEN s.n END) AS s");
+}
+
+/* Changes whole documents, of which rows have a part: each row in its own call. */
+static void
+merge_split(DpQuery *q, Merge *merge, const DpLocation *location)
+{
+	const char *own = q->pipeline->own;
+	const char *new = "s.doc";
+	const char *same = conditions(q, merge);
+	StringInfoData before;
+	StringInfoData after;
+
+	if (merge->matched == MATCHED_PIPELINE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("$merge cannot change split documents by stages"),
+						errdetail("At path \"%s\".", dp_location_text(location)),
+						errhint("Use whenMatched: \"merge\" or \"replace\".")));
+	if (merge->on != NIL)
+		new = psprintf("%s.bson_unset(%s, '_id'::pg_catalog.text)", own, new);
+	initStringInfo(&before);
+	initStringInfo(&after);
+	appendStringInfoString(&before, "WITH s AS MATERIALIZED (SELECT s.doc FROM ");
+	input(q, merge, &before, &after);
+	/* {$replaceWith: {$mergeObjects: [.., {$literal: new}]}} */
+	appendStringInfo(&after,
+					 "), u AS MATERIALIZED (SELECT %s, NULL, NULL, NULL, %s.bson_array("
+					 "%s.bson_build('$replaceWith'::pg_catalog.text, %s.bson_build("
+					 "'$mergeObjects'::pg_catalog.text, %s.bson_array(%s, %s.bson_build("
+					 "'$literal'::pg_catalog.text, %s))))), NULL, false) FROM %s AS t, s "
+					 "WHERE %s) ",
+					 merge->target.change, own, own, own, own,
+					 merge->matched == MATCHED_MERGE ? "'$$ROOT'::pg_catalog.text"
+													 : psprintf("'{_id: \"$_id\"}'::%s.bson", own),
+					 own, new, merge->target.name, same);
+	if (merge->missing == MISSING_DISCARD)
+		appendStringInfoString(&after, "SELECT pg_catalog.count(*) FROM u");
+	else
+		appendStringInfo(&after,
+						 "%s FROM s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) AND "
+						 "(SELECT pg_catalog.count(*) FROM u) IS NOT NULL",
+						 merge->missing == MISSING_INSERT
+							 ? merge->target.insert
+							 : psprintf("SELECT docpatterns._merge_fail(s.doc, %s)", merge->at),
+						 merge->target.name, same);
+	add_write(q, before.data, after.data);
 }
 
 /* The new version of an existing document t, given the new document. */
