@@ -3,17 +3,18 @@
 
 CREATE FUNCTION graph_lookup(rel regclass, start anycompatible, connect_from text, connect_to text,
   max_depth int DEFAULT NULL,
-    restrict bson DEFAULT NULL, depth_field text DEFAULT NULL,
+    restrict bson DEFAULT NULL, depth_field text DEFAULT NULL, collation bson DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path bson_value[], OUT key bson_value, OUT doc bson)
     RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_lookup' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
-COMMENT ON FUNCTION graph_lookup(regclass, anycompatible, text, text, int, bson, text) IS
+COMMENT ON FUNCTION graph_lookup(regclass, anycompatible, text, text, int, bson, text, bson) IS
   'Documents reached from start, breadth first and each once, as $graphLookup finds them: those '
   'with the value at connect_to, then those with the values that these have at connect_from. '
   'Returns the value that led to the document, the number of steps, the values on the way, the '
   'row''s primary key (NULL without one) and the document, with its depth at depth_field if given. '
-  'Needs SELECT. Errors: 22004 a NULL, 22023 a bad path or a negative max_depth, 0A000 a bad '
-  'filter, 53400 more nodes than work_mem times hash_mem_multiplier allows';
+  'With a collation, strings compare so, and no index is used. Needs SELECT. Errors: 22004 a NULL, '
+  '22023 a bad path or collation or a negative max_depth, 0A000 a bad filter, 53400 more nodes than '
+  'work_mem times hash_mem_multiplier allows';
 
 CREATE FUNCTION graph_shortest_path(rel regclass, start anycompatible, target "any",
   connect_from text, connect_to text, max_depth int DEFAULT NULL, restrict bson DEFAULT NULL,

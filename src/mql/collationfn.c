@@ -80,6 +80,9 @@ dp_let_collation(struct varlena *let, DpValue *collation)
 	DpIter iter;
 	DpElement first;
 
+	/* most have none */
+	if (DP_DOC_SIZE(let) <= DP_DOCUMENT_MIN_SIZE || DP_DOC_DATA(let)[5] != '$')
+		return false;
 	dp_iter_init(&iter, DP_DOC_DATA(let), DP_DOC_SIZE(let));
 	if (!dp_iter_next(&iter, &first) || first.value.type != DP_TYPE_DOCUMENT ||
 		strcmp(first.name, DP_LET_COLLATION) != 0)

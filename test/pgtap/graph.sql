@@ -5,7 +5,7 @@ SELECT plan(60);
 SET client_min_messages = warning;
 
 SELECT is((SELECT concat(proargnames, provolatile, proparallel, prosecdef, pronargdefaults) FROM pg_proc WHERE proname = 'graph_lookup'),
-  '{rel,start,connect_from,connect_to,max_depth,restrict,depth_field,node,depth,path,key,doc}srf3', 'graph_lookup: names, stable, as the caller');
+  '{rel,start,connect_from,connect_to,max_depth,restrict,depth_field,collation,node,depth,path,key,doc}srf4', 'graph_lookup: names, stable, as the caller');
 SELECT is((SELECT DISTINCT concat(proargnames, provolatile, proparallel, prosecdef, pronargdefaults) FROM pg_proc WHERE proname = 'graph_shortest_path'),
   '{rel,start,target,connect_from,connect_to,max_depth,restrict,step,node,key,doc}srf2', 'graph_shortest_path');
 

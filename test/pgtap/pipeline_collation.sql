@@ -1,6 +1,6 @@
 -- Pipelines with a collation: every stage and expression that compares strings, views, errors.
 BEGIN;
-SELECT plan(124);
+SELECT plan(131);
 SET client_min_messages = warning;
 
 SELECT collection_create('w');
@@ -65,6 +65,15 @@ SELECT is(run('[{$match: {t: "C"}}, {$lookup: {from: "f", localField: "t", forei
 SELECT is(run('[{$match: {_id: 3}}, {$project: {_id: 1}}, {$unionWith: {coll: "f", pipeline: [{$match: {k: "z"}}]}}, {$match: {_id: {$in: ["b", 3]}}}]', c(1)), '{"_id": 3} {"_id": "B", "k": "Z"}', '$unionWith');
 SELECT is(run('[{$facet: {a: [{$match: {n: "ZEBRA"}}, {$project: {_id: 1}}], b: [{$sortByCount: "$n"}, {$limit: 1}, {$project: {_id: 0}}]}}]', c(1)), '{"a": [{"_id": 3}], "b": [{"count": 3}]}', '$facet');
 
+SELECT collection_create('g');
+SELECT collection_insert('g', '[{_id: "a", up: "Ä"}, {_id: "Á", up: ["B", "x"], t: "Red"}, {_id: "b", up: "A", t: "red"}, {_id: "c", up: "a"}]') \g /dev/null
+SELECT is((SELECT string_agg(concat_ws(' ', x ->> '_id', x ->> 'd'), ', ' ORDER BY x ->> '_id' COLLATE "C") FROM collection_aggregate('g', p('[{$match: {_id: "c"}}, {$graphLookup: {from: "g", startWith: "$up", connectFromField: "up", connectToField: "_id", as: "x"%s}}]', o), collation => c(s)) AS d, bson_elements(d -> 'x') AS e (x)), r, format('$graphLookup%s %s', o, s)) FROM (VALUES
+  ('', 1, 'a, b, Á'), ('', 2, 'a'), (', depthField: "d"', 1, 'a 0, b 1, Á 0'), (', depthField: "d", maxDepth: 0', 1, 'a 0, Á 0'), (', restrictSearchWithMatch: {t: "RED"}', 1, 'b, Á'), (', restrictSearchWithMatch: {t: {$in: ["RED", 1]}}', 2, NULL)) AS x (o, s, r);
+SELECT is((SELECT string_agg(g.node::text, ' ' ORDER BY g.depth, g.node) FROM graph_lookup('g', '"B"'::bson_value, 'up', '_id', collation => c(2)) AS g), 'B a', 'graph_lookup() returns one of equal values');
+SET LOCAL work_mem = 64;
+SELECT is((SELECT count(*) FROM graph_lookup('g', '"B"'::bson_value, 'up', '_id', collation => c(1)) AS g), 3::bigint, 'with little memory');
+RESET work_mem;
+
 -- ---------------------------------------------------------------- windows
 SELECT is(vals(p('[{$setWindowFields: {%s}}, {$sort: {_id: 1}}]', w), c(s), 'x'), r, format('%s %s', w, s)) FROM (VALUES
   ('partitionBy: "$n", output: {x: {$count: {}}}', 1, '3 3 1 3 1 1 1'), ('partitionBy: "$n", output: {x: {$count: {}}}', 2, '1 2 1 2 1 1 1'), ('partitionBy: {n: "$n"}, output: {x: {$count: {}}}', 2, '1 2 1 2 1 1 1'),
@@ -115,7 +124,6 @@ SELECT is(run('[{$group: {_id: "$n", k: {$sum: "$_id"}, s: {$addToSet: "$n"}, m:
 SELECT ok(EXISTS (SELECT FROM collection_explain('many', '[{$group: {_id: "$n", s: {$addToSet: "$n"}}}]', collation => c(1)) AS l WHERE l LIKE '%Gather%'), 'have workers');
 
 -- ---------------------------------------------------------------- errors
-SELECT throws_ok($$SELECT run('[{$graphLookup: {from: "f", startWith: "$n", connectFromField: "k", connectToField: "_id", as: "x"}}]', c(1))$$, '0A000', 'stage $graphLookup does not support a collation');
 SELECT throws_ok($$SELECT run('[{$merge: {into: "f", on: "k"}}]', c(1))$$, '0A000', '"on" of $merge does not support a collation');
 SELECT throws_ok(format($$SELECT collection_aggregate('w', '[]', collation => %L)$$, c), '22023', 'invalid collation', c) FROM unnest(ARRAY['{}', '{locale: 1}', '{locale: "zzzz"}', '{locale: "de''); DROP TABLE w; --"}', '{locale: "de", strength: 6}', '{locale: "de", foo: 1}', '{locale: "simple", strength: 1}']) AS c;
 SELECT throws_ok($$SELECT collection_aggregate('w', '[]', '{"$collation": {locale: "de"}}')$$, '22023', '"$collation" cannot be the name of a variable');

@@ -368,15 +368,6 @@ dp_stage_compare(DpQuery *q, const DpValue *a, const DpValue *b)
 	return c.order;
 }
 
-void
-dp_stage_without_collation(DpQuery *q, const char *what, const DpLocation *location)
-{
-	if (q->pipeline->compares != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("%s does not support a collation", what),
-						errdetail("At path \"%s\".", dp_location_text(location))));
-}
-
 Oid
 dp_stage_relation(DpQuery *q, const DpValue *name, const DpLocation *location)
 {

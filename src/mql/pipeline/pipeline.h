@@ -286,9 +286,6 @@ extern DpValue dp_stage_constant(DpQuery *q, const DpValue *expression, const Dp
 /* Compares values as the pipeline does. */
 extern int dp_stage_compare(DpQuery *q, const DpValue *a, const DpValue *b);
 
-/* Raises FEATURE_NOT_SUPPORTED if there is a collation. */
-extern void dp_stage_without_collation(DpQuery *q, const char *what, const DpLocation *location);
-
 /* The text of a string. */
 extern const char *dp_stage_string(const DpValue *spec, const DpLocation *location);
 

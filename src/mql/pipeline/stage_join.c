@@ -734,7 +734,6 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 		dp_bad_spec(
 			location,
 			"$graphLookup must have from, startWith, connectFromField, connectToField and as");
-	dp_stage_without_collation(q, "stage $graphLookup", location);
 	dp_collection_lookup(relid, dp_path_of_field(connect_to), &found);
 	if (found.is_split)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -744,7 +743,7 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 						errhint("Name the view of its whole documents.")));
 
 	column = dp_query_column(q);
-	if (found.is_key && depth == NULL && depth_field == NULL)
+	if (found.is_key && depth == NULL && depth_field == NULL && q->pipeline->collation == NULL)
 	{
 		set_field(q, column, as,
 				  find_reached(q, relid, &found,
@@ -755,7 +754,7 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 	alias = dp_query_alias(q, "g");
 	set_field(q, column, as,
 			  psprintf("(SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM "
-					   "%s.graph_lookup(%s, %s, %s, %s, %s, %s, %s) AS %s)",
+					   "%s.graph_lookup(%s, %s, %s, %s, %s, %s, %s%s) AS %s)",
 					   own, alias, own, own, dp_sql_regclass(relid),
 					   dp_query_eval(q, &start, &start_location), dp_stage_sql_path(connect_from),
 					   dp_stage_sql_path(connect_to),
@@ -764,7 +763,7 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 													  : dp_sql_document(&restricted),
 					   depth_field == NULL ? "NULL::pg_catalog.text"
 										   : dp_stage_sql_path(depth_field),
-					   alias));
+					   dp_query_and_collation(q), alias));
 }
 
 /* The values where a search starts, of the document: those of a set-returning function. */

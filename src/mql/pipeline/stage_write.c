@@ -96,9 +96,11 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			else if (strcmp(e.name, "on") == 0)
 			{
 				merge_on(&merge, &e.value, &inner);
-				/* unique indexes compare bytes */
-				if (merge.on != NIL)
-					dp_stage_without_collation(q, "\"on\" of $merge", &inner);
+				if (merge.on != NIL && q->pipeline->collation != NULL)
+					ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+									errmsg("\"on\" of $merge does not support a collation"),
+									errdetail("At path \"%s\".", dp_location_text(&inner)),
+									errhint("Unique indexes compare bytes: merge by the _id.")));
 			}
 			else if (strcmp(e.name, "let") == 0)
 			{

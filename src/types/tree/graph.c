@@ -18,6 +18,7 @@
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
+#include "bson/collation.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "types/tree/graph.h"
@@ -66,7 +67,8 @@ typedef struct Steps
 	bool found;
 } Steps;
 
-static DpGraph *begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to);
+static DpGraph *
+begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to, struct varlena *collation);
 static void end(DpGraph *g);
 static int64 depth_argument(FunctionCallInfo fcinfo, int argno);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
@@ -88,8 +90,8 @@ static void take_step(Steps *steps, DpGraphNode *node);
 
 /*
  * graph_lookup(rel regclass, start anycompatible, connect_from text, connect_to text,
- * max_depth int, restrict bson, depth_field text) -> (node bson_value, depth
- * int, path bson_value[], key bson_value, doc bson)
+ * max_depth int, restrict bson, depth_field text, collation bson) -> (node bson_value, depth int,
+ * path bson_value[], key bson_value, doc bson)
  */
 DP_FUNCTION(dp_graph_lookup);
 Datum
@@ -103,7 +105,7 @@ dp_graph_lookup(PG_FUNCTION_ARGS)
 	walk.max_depth = depth_argument(fcinfo, 4);
 	if (!PG_ARGISNULL(6))
 		walk.depth_field = path_argument(fcinfo, 6);
-	walk.g = begin(fcinfo, 2, 5);
+	walk.g = begin(fcinfo, 2, 5, PG_ARGISNULL(7) ? NULL : DP_GETARG_VARLENA(7));
 	start = value_argument(fcinfo, 1);
 	if (start != NULL)
 		add_start(&walk, start);
@@ -133,7 +135,7 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 	/* nodes are one level deeper than the documents that link to them */
 	if (walk.max_depth < PG_INT32_MAX)
 		walk.max_depth--;
-	walk.g = begin(fcinfo, 3, 6);
+	walk.g = begin(fcinfo, 3, 6, NULL);
 	start = value_argument(fcinfo, 1);
 	target = value_argument(fcinfo, 2);
 	if (start == NULL || target == NULL)
@@ -195,14 +197,30 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- arguments */
 
+/* A filter that is compiled by the collation */
+typedef struct Restriction
+{
+	DpValue spec;
+	DpFilter *filter;
+} Restriction;
+
+static void
+compile_restriction(void *arg)
+{
+	Restriction *r = arg;
+
+	r->filter = dp_filter_compile(&r->spec, DP_FILTER_DOCUMENT, NULL);
+}
+
 /*
  * Begins a walk: reads the arguments rel, connect_from and connect_to, which
  * follow each other, and restrict, and connects to SPI.
  */
 static DpGraph *
-begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to)
+begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to, struct varlena *collation)
 {
 	DpGraph *g = palloc0(sizeof(DpGraph));
+	DpValue by;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -210,11 +228,18 @@ begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to)
 	g->relid = PG_GETARG_OID(0);
 	g->connect_from = path_argument(fcinfo, connect_from);
 	g->connect_to = path_argument(fcinfo, connect_from + 1);
+	if (collation != NULL)
+	{
+		by = dp_value_of_document(collation);
+		if (dp_collation_get(&by) != NULL)
+			g->collation = memcpy(palloc(sizeof(DpValue)), &by, sizeof(DpValue));
+	}
 	if (!PG_ARGISNULL(restrict_to))
 	{
-		DpValue spec = dp_value_of_document(DP_GETARG_VARLENA(restrict_to));
+		Restriction r = { .spec = dp_value_of_document(DP_GETARG_VARLENA(restrict_to)) };
 
-		g->restricted = dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL);
+		dp_collated(g->collation, compile_restriction, &r);
+		g->restricted = r.filter;
 	}
 	g->limit = get_hash_memory_limit();
 	g->context =
@@ -360,7 +385,7 @@ visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphN
 	}
 	else
 	{
-		if (g->restricted != NULL && !dp_filter_match(g->restricted, &whole))
+		if (!dp_graph_admits(g, &whole))
 			return;
 		walk->nvalues = 0;
 		dp_path_each(whole.data, whole.len, g->connect_to, visit_to, walk);
@@ -444,7 +469,7 @@ visit_step(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraph
 	Steps *steps = arg;
 	DpValue whole = dp_value_of_document(doc);
 
-	if (node == NULL && g->restricted != NULL && !dp_filter_match(g->restricted, &whole))
+	if (node == NULL && !dp_graph_admits(g, &whole))
 		return;
 	steps->doc = doc;
 	steps->key = key;

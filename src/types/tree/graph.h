@@ -68,7 +68,8 @@ struct DpGraph
 	Oid relid;
 	DpPath *connect_from;
 	DpPath *connect_to;
-	DpFilter *restricted; /* NULL: to nothing */
+	DpFilter *restricted;     /* NULL: to nothing */
+	const DpValue *collation; /* values compare and the filter matches by it; NULL: by bytes */
 
 	/* nodes that are known */
 	MemoryContext context;     /* of everything */
@@ -105,6 +106,9 @@ extern DpGraphNode *dp_graph_node(DpGraph *g, const DpValue *value, bool make);
 
 /* True if the visited row was visited before; records the visit. */
 extern bool dp_graph_met(DpGraph *g);
+
+/* Whether the filter, if there is one, matches a document. */
+extern bool dp_graph_admits(DpGraph *g, const DpValue *doc);
 
 /* True for values other than null and undefined, which can be nodes. */
 extern bool dp_graph_connects(const DpValue *value);

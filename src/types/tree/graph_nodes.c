@@ -5,13 +5,19 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "utils/memutils.h"
 
+#include "bson/collation.h"
 #include "bson/compare.h"
+#include "mql/sort_key.h"
 #include "types/tree/graph.h"
 
 #define ROOM_SIZE (32 * 1024)
 
+static void compute_admitted(void *arg);
+static void compute_node(void *arg);
+static DpGraphNode *find_node(DpGraph *g, const DpValue *value, bool make);
 static void grow(DpGraph *g);
 
 void
@@ -52,10 +58,71 @@ dp_graph_connects(const DpValue *value)
 	return value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED;
 }
 
+/* What is computed by the collation: the node of a value, or whether a document is admitted */
+typedef struct Computed
+{
+	DpGraph *g;
+	const DpValue *value;
+	bool make;
+	DpGraphNode *node;
+	bool admitted;
+} Computed;
+
 DpGraphNode *
 dp_graph_node(DpGraph *g, const DpValue *value, bool make)
 {
-	uint32 hash = (uint32) dp_value_hash(value, 0);
+	Computed c = { .g = g, .value = value, .make = make };
+
+	dp_collated(g->collation, compute_node, &c);
+	return c.node;
+}
+
+bool
+dp_graph_admits(DpGraph *g, const DpValue *doc)
+{
+	Computed c = { .g = g, .value = doc, .admitted = true };
+
+	if (g->restricted != NULL)
+		dp_collated(g->collation, compute_admitted, &c);
+	return c.admitted;
+}
+
+static void
+compute_admitted(void *arg)
+{
+	Computed *c = arg;
+
+	c->admitted = dp_filter_match(c->g->restricted, c->value);
+}
+
+static void
+compute_node(void *arg)
+{
+	Computed *c = arg;
+
+	c->node = find_node(c->g, c->value, c->make);
+}
+
+/* Equal values have the same. */
+static uint32
+hash_of(const DpValue *value)
+{
+	StringInfoData key;
+	uint32 hash;
+
+	if (dp_collation == NULL)
+		return (uint32) dp_value_hash(value, 0);
+	initStringInfo(&key);
+	dp_sort_key_append_value(&key, value, false);
+	hash = hash_bytes((unsigned char *) key.data, key.len);
+	pfree(key.data);
+	return hash;
+}
+
+static DpGraphNode *
+find_node(DpGraph *g, const DpValue *value, bool make)
+{
+	uint32 hash = hash_of(value);
 	uint32 i;
 	DpGraphNode *node;
 

@@ -107,7 +107,8 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 									 : "NULL::pg_catalog.oid, NULL::pg_catalog.tid");
 	appendStringInfo(&sql, " FROM %s WHERE ", lookup.source);
 
-	if (lookup.expr != NULL)
+	/* indexes compare bytes */
+	if (lookup.expr != NULL && g->collation == NULL)
 	{
 		g->plan = prepare(psprintf("%s%s", sql.data, dp_doc_lookup_in(&lookup, "$1")),
 						  dp_types()->bson_value_array, CURSOR_OPT_GENERIC_PLAN);
@@ -132,7 +133,7 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 			g->has_arrays = false;
 		}
 	}
-	if (g->field != NULL)
+	if (g->field != NULL && g->collation == NULL)
 	{
 		DpGraphNode *sample[SAMPLE];
 		int n = 0;
@@ -216,7 +217,7 @@ load_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphNo
 	Hashing hashing = { .g = g, .doc = doc, .overflow = *(bool *) arg };
 	DpValue whole = dp_value_of_document(doc);
 
-	if (hashing.overflow || (g->restricted != NULL && !dp_filter_match(g->restricted, &whole)))
+	if (hashing.overflow || !dp_graph_admits(g, &whole))
 		return;
 	hashing.key = key_is_null ? NULL : PG_DETOAST_DATUM_PACKED(key);
 	dp_path_each(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), g->connect_to, load_value, &hashing);
