@@ -1,6 +1,6 @@
 -- Pipelines over relations without documents: rows as documents, their SQL and plans, and random ones beside a collection of the same documents.
 BEGIN;
-SELECT plan(70);
+SELECT plan(71);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \set seed 0.27
@@ -127,6 +127,10 @@ ANALYZE strict;
 \set latest '[{"$sort": {"_id": 1}}, {"$lookup": {"from": "strict", "let": {"s": "$_id"}, "pipeline": [{"$match": {"ts": {"$lt": {"$date": "2024-05-01T05:00:00Z"}}, "$expr": {"$eq": ["$sensor", "$$s"]}}}, {"$sort": {"ts": -1}}, {"$limit": 1}], "as": "last"}}]'
 SELECT is(plan_of('sensors', :'latest') ~ 'Limit / Foreign Scan on strict t_1 / Filter: [^/]* / Buckets: by index, from the end / Bucket Cond: \(ts < ''2024-05-01 05:00:00\+00''::timestamp with time zone\) AND \(sensor = \(', true, '$lookup of the latest measurement reads one bucket');
 SELECT is(run('sensors', :'latest'), (SELECT string_agg(bson_to_json(bson_build('_id', s, 'last', bson_array(row_to_bson(r))), 'canonical'), E'\n' ORDER BY s) FROM generate_series(1, 3) s, LATERAL (SELECT * FROM readings WHERE sensor = s AND ts < '2024-05-01 05:00+00' ORDER BY ts DESC LIMIT 1) r), 'and is right');
+
+INSERT INTO strict SELECT 9, timestamptz '2024-06-01 00:00+00' + m * interval '1 min', m % 10, m % 7 FROM generate_series(1, 50000) m;
+ANALYZE strict;
+SELECT is(plan_of('strict', '[{$group: {_id: {s: "$sensor", h: {$dateTrunc: {date: "$ts", unit: "hour"}}}, n: {$sum: 1}, t: {$avg: "$temperature"}, m: {$sum: "$moisture"}}}]') ~ '^Foreign Scan', true, 'there are not more groups than buckets');
 
 -- with documents: the other columns are their fields
 SELECT bucket_create('events', columns => 'device text COLLATE "C", at timestamptz, doc bson', group_by => '{device}', time_field => 'at');

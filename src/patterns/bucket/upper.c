@@ -375,7 +375,8 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 			exprs = lappend(exprs, ((TargetEntry *) lfirst(lc))->expr);
 	}
 	if (exprs != NIL)
-		groups = estimate_num_groups(root, exprs, upper->baserel->rows, NULL, NULL);
+		groups = Min(estimate_num_groups(root, exprs, upper->baserel->rows, NULL, NULL),
+					 clamp_row_est(buckets + waiting)); /* a bucket belongs to one group */
 
 	/* all groups are in memory at once */
 	if (groups * (GROUP_BYTES + 64 * list_length(upper->aggregates)) > get_hash_memory_limit())
