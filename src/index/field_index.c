@@ -46,23 +46,21 @@ typedef struct Conditions
 	RelOptInfo *rel;
 	DpDocFacts *facts;
 	AttrNumber doc;
-	AttrNumber key;   /* of a collection, with the documents' _id; or 0 */
-	List *clauses;    /* that are true */
-	List *loose;      /* expressions that may be arrays .. */
-	List *loose_ands; /* .. and for each, a list of clauses that hold if it is none */
-	List *deep;       /* and whether it may be NULL (ints) */
+	AttrNumber key; /* of a collection, with the documents' _id; or 0 */
+	List *clauses;  /* that are true */
+	List *loose;    /* of DpLooseField */
 } Conditions;
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static List *filter_clauses(RelOptInfo *rel, Oid relid);
+static List *filter_clauses(RelOptInfo *rel, Oid relid, List **loose);
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static Expr *indexed_field(Conditions *c, const char *path);
 static Expr *any_of(Expr *field, const DpValue *values, int n);
-static Expr *loose_clause(Expr *field, List *clauses, bool deep);
-static void add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *clauses);
+static Expr *loose_clause(DpLooseField *loose);
+static void add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *added);
 
 void
 dp_field_indexes_init(void)
@@ -75,6 +73,8 @@ static void
 pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	bool has_values = false;
+	List *added = NIL;
+	List *loose = NIL;
 	ListCell *lc;
 
 	if (previous_hook != NULL)
@@ -92,22 +92,25 @@ pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	}
 	if (has_values)
 	{
-		List *clauses = filter_clauses(rel, rte->relid);
+		List *present = get_actual_clauses(rel->baserestrictinfo);
 
-		if (clauses != NIL)
-			add_filter_paths(root, rel, clauses);
+		foreach(lc, filter_clauses(rel, rte->relid, &loose))
+			if (!list_member(present, lfirst(lc)))
+				added = lappend(added, make_simple_restrictinfo(root, lfirst(lc)));
+		if (added != NIL)
+			add_filter_paths(root, rel, added);
 	}
 
 	if (root->query_pathkeys != NIL && root->parse->commandType == CMD_SELECT &&
 		bms_is_empty(rel->lateral_relids))
-		dp_add_ordered_paths(root, rel, rte->relid);
+		dp_add_ordered_paths(root, rel, rte->relid, added, loose);
 }
 
 /* ---------------------------------------------------------------- filters */
 
-/* What follows from the filters on a table for its indexes. */
+/* What follows from the filters on a table for its indexes, and for which fields (DpLooseField). */
 static List *
-filter_clauses(RelOptInfo *rel, Oid relid)
+filter_clauses(RelOptInfo *rel, Oid relid, List **loose)
 {
 	List *result = NIL;
 	Relation table = NULL;
@@ -124,8 +127,6 @@ filter_clauses(RelOptInfo *rel, Oid relid)
 		MemoryContext scratch;
 		MemoryContext planner;
 		ListCell *lc1;
-		ListCell *lc2;
-		ListCell *lc3;
 
 		if (!dp_doc_is_call((Node *) rinfo->clause, "bson_match", dp_types()->bson, &filter) ||
 			!restriction_is_securely_promotable(rinfo, rel))
@@ -149,9 +150,9 @@ filter_clauses(RelOptInfo *rel, Oid relid)
 		MemoryContextSwitchTo(planner);
 		dp_filter_each_comparison(compiled, add_condition, &c);
 		MemoryContextDelete(scratch);
-		forthree(lc1, c.loose, lc2, c.loose_ands, lc3, c.deep)
-			c.clauses =
-				lappend(c.clauses, loose_clause(lfirst(lc1), lfirst(lc2), lfirst_int(lc3) != 0));
+		foreach(lc1, c.loose)
+			c.clauses = lappend(c.clauses, loose_clause(lfirst(lc1)));
+		*loose = list_concat(*loose, c.loose);
 		result = list_concat(result, c.clauses);
 	}
 	if (table != NULL)
@@ -168,11 +169,11 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	bool arrays = false;
 	Expr *field;
 	Expr *clause;
-	int i = 0;
+	DpLooseField *loose;
 	ListCell *lc;
 
 	/* null is as good as nothing, and values of other types match these, too */
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		if (values[i].type == DP_TYPE_NULL || values[i].type == DP_TYPE_UNDEFINED ||
 			values[i].type == DP_TYPE_MINKEY || values[i].type == DP_TYPE_MAXKEY)
 			return;
@@ -195,19 +196,20 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		return;
 	}
 	/* a range has two sides and is searched once */
-	i = 0;
 	foreach(lc, c->loose)
 	{
-		if (equal(lfirst(lc), field))
+		loose = lfirst(lc);
+		if (equal(loose->field, field))
 		{
-			lfirst(list_nth_cell(c->loose_ands, i)) = lappend(list_nth(c->loose_ands, i), clause);
+			loose->clauses = lappend(loose->clauses, clause);
 			return;
 		}
-		i++;
 	}
-	c->loose = lappend(c->loose, field);
-	c->loose_ands = lappend(c->loose_ands, list_make1(clause));
-	c->deep = lappend_int(c->deep, path->nsteps > 1);
+	loose = palloc(sizeof(DpLooseField));
+	loose->field = field;
+	loose->clauses = list_make1(clause);
+	loose->deep = path->nsteps > 1;
+	c->loose = lappend(c->loose, loose);
 }
 
 /* The expression with that path in an index that the planner knows; or NULL. */
@@ -259,48 +261,26 @@ any_of(Expr *field, const DpValue *values, int n)
 	return (Expr *) any;
 }
 
-/* The clauses hold, or the field is an array, or NULL if deep. */
 static Expr *
-loose_clause(Expr *field, List *clauses, bool deep)
+loose_clause(DpLooseField *loose)
 {
-	static const char after[] = "{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}";
-	List * or
-		= list_make2(make_ands_explicit(clauses),
-					 make_andclause(list_make2(dp_field_compare(field, ">=",
-																dp_text_to_value("[]", 2, NULL)),
-											   dp_field_compare(field, "<",
-																dp_text_to_value(after,
-																				 strlen(after),
-																				 NULL)))));
+	List * or = list_make2(make_ands_explicit(loose->clauses),
+						   make_andclause(dp_array_clauses(loose->field)));
 
-	if (deep)
-	{
-		NullTest *test = makeNode(NullTest);
-
-		test->arg = copyObject(field);
-		test->nulltesttype = IS_NULL;
-		test->location = -1;
-		or = lappend(or, test);
-	}
+	if (loose->deep)
+		or = lappend(or, dp_null_test(loose->field, IS_NULL));
 	return make_orclause(or);
 }
 
 /* Lets PostgreSQL make its paths as if the clauses were there, too. */
 static void
-add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *clauses)
+add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *added)
 {
-	List *present = get_actual_clauses(rel->baserestrictinfo);
 	List *restrictions = rel->baserestrictinfo;
 	List *of_indexes = NIL;
-	List *added = NIL;
 	ListCell *lc;
 	ListCell *lc2;
 
-	foreach(lc, clauses)
-		if (!list_member(present, lfirst(lc)))
-			added = lappend(added, make_simple_restrictinfo(root, lfirst(lc)));
-	if (added == NIL)
-		return;
 	rel->baserestrictinfo = list_concat_copy(restrictions, added);
 	foreach(lc, rel->indexlist)
 	{

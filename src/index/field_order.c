@@ -14,6 +14,8 @@
  *
  *		NULL (nothing at the path), sorted by the key unless all have the same
  *
+ *		arrays of fields before it in the index, for which a filter has a value
+ *
  * Checks that exclude arrays, undefined and MinKey (collection_facts.c) leave one scan, also for
  * several fields.
  */
@@ -34,6 +36,7 @@
 #include "utils/rel.h"
 
 #include "bson/catalog.h"
+#include "bson/fetch.h"
 #include "bson/text.h"
 #include "index/changed_row.h"
 #include "index/field_order.h"
@@ -54,11 +57,17 @@ typedef struct FieldOrder
 	DpDocFacts *facts; /* NULL: not read yet */
 	ScanDirection direction;
 	List *pathkeys; /* of the query, at its beginning */
+	List *implied;  /* what follows from filters (RestrictInfo) .. */
+	List *loose;    /* .. and for fields (DpLooseField) */
 } FieldOrder;
 
+static struct varlena *first_array(void);
+static struct varlena *after_arrays(void);
 static bool add_value_order(FieldOrder *o);
 static bool is_ordered_by(const PathKey *key, Expr *expr, Relids relids);
 static void add_key_order(FieldOrder *o);
+static List *add_loose_parts(FieldOrder *o, List **fixed);
+static bool has_one_value(FieldOrder *o, int column, List *clauses);
 static bool find_spec(FieldOrder *o, const PathKey *key, DpValue *spec);
 static bool has_spec(FieldOrder *o, const DpValue *spec, bool reversed, bool *exact);
 static DpPath *field_path(FieldOrder *o, int column);
@@ -67,17 +76,20 @@ static bool is_exact(FieldOrder *o, int column, const DpPath *path, bool last);
 static bool has_checks(FieldOrder *o);
 static bool is_never_null(FieldOrder *o);
 static List *add_part(FieldOrder *o, List *parts, List *conditions, bool ordered);
-static Path *part_path(FieldOrder *o, List *conditions);
-static bool has_order(FieldOrder *o, IndexPath *path, List *conditions);
+static Path *part_path(FieldOrder *o, List *conditions, bool ordered);
+static bool uses(FieldOrder *o, IndexPath *path, List *conditions, bool ordered);
 static void add_ordered_path(FieldOrder *o, List *parts, bool merge);
-static Expr *null_test(Expr *arg, NullTestType type);
 
 void
-dp_add_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+dp_add_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid, List *implied, List *loose)
 {
-	FieldOrder o = { root, rel };
+	FieldOrder o = { .root = root, .rel = rel, .loose = loose };
 	ListCell *lc;
 
+	/* a search for several values may change the order */
+	foreach(lc, implied)
+		if (!IsA(((RestrictInfo *) lfirst(lc))->clause, ScalarArrayOpExpr))
+			o.implied = lappend(o.implied, lfirst(lc));
 	foreach(lc, rel->indexlist)
 	{
 		ListCell *next;
@@ -116,6 +128,39 @@ dp_call_column(Node *call)
 							 : linitial(((FuncExpr *) call)->args);
 }
 
+List *
+dp_array_clauses(Expr *field)
+{
+	return list_make2(dp_field_compare(field, ">=", first_array()),
+					  dp_field_compare(field, "<", after_arrays()));
+}
+
+Expr *
+dp_null_test(Expr *field, NullTestType type)
+{
+	NullTest *test = makeNode(NullTest);
+
+	test->arg = copyObject(field);
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+static struct varlena *
+first_array(void)
+{
+	return dp_text_to_value("[]", 2, NULL);
+}
+
+/* The least value that comes after all arrays */
+static struct varlena *
+after_arrays(void)
+{
+	static const char binary[] = "{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}";
+
+	return dp_text_to_value(binary, strlen(binary), NULL);
+}
+
 /* ---------------------------------------------------------------- doc -> 'a' */
 
 /* Whether the query is ordered by the field.  Adds a path unless PostgreSQL has one itself. */
@@ -140,10 +185,11 @@ add_value_order(FieldOrder *o)
 	*nulls_first = !*nulls_first;
 	if (!pathkeys_contained_in(list_make1(key), o->pathkeys))
 		return true;
-	parts = add_part(o, NIL, list_make1(null_test(o->field, first)), true);
-	parts = add_part(o, parts,
-					 list_make1(null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)),
-					 true);
+	parts = add_part(o, NIL, list_make1(dp_null_test(o->field, first)), true);
+	parts =
+		add_part(o, parts,
+				 list_make1(dp_null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)),
+				 true);
 	add_ordered_path(o, parts, false);
 	return true;
 }
@@ -162,10 +208,9 @@ is_ordered_by(const PathKey *key, Expr *expr, Relids relids)
 static void
 add_key_order(FieldOrder *o)
 {
-	static const char after[] = "{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}";
-	DpPath *path;
 	bool exact = false;
-	List *parts = NIL;
+	List *fixed = NIL;
+	List *parts;
 	DpValue spec;
 	ListCell *lc;
 
@@ -184,34 +229,85 @@ add_key_order(FieldOrder *o)
 	}
 	if (o->pathkeys == NIL)
 		return;
+	parts = add_loose_parts(o, &fixed);
 	if (exact)
-		parts = add_part(o, parts, NIL, true);
+		parts = add_part(o, parts, fixed, true);
 	else
 	{
-		bool arrays;
+		DpPath *path = field_path(o, o->column);
+		bool arrays = !has_checks(o) || dp_doc_index(o->facts, path, NULL) == NULL;
 
-		path = field_path(o, o->column);
-		arrays = !has_checks(o) || dp_doc_index(o->facts, path, NULL) == NULL;
 		if (arrays)
 		{
-			struct varlena *first = dp_text_to_value("[]", 2, NULL);
-			struct varlena *next = dp_text_to_value(after, strlen(after), NULL);
-			Expr *low = dp_field_compare(o->field, "<", first);
-			Expr *high = dp_field_compare(o->field, ">=", next);
+			Expr *low = dp_field_compare(o->field, "<", first_array());
+			Expr *high = dp_field_compare(o->field, ">=", after_arrays());
 
-			parts = add_part(o, parts, list_make1(low), true);
-			parts = add_part(o, parts, list_make1(high), true);
-			parts = add_part(o, parts,
-							 list_make2(dp_field_compare(o->field, ">=", first),
-										dp_field_compare(o->field, "<", next)),
-							 false);
+			parts = add_part(o, parts, lcons(low, list_copy(fixed)), true);
+			parts = add_part(o, parts, lcons(high, list_copy(fixed)), true);
+			parts = add_part(o, parts, list_concat(dp_array_clauses(o->field), fixed), false);
 		}
 		else
-			parts = add_part(o, parts, list_make1(null_test(o->field, IS_NOT_NULL)), true);
-		parts = add_part(o, parts, list_make1(null_test(o->field, IS_NULL)),
+			parts = add_part(o, parts, lcons(dp_null_test(o->field, IS_NOT_NULL), list_copy(fixed)),
+							 true);
+		parts = add_part(o, parts, lcons(dp_null_test(o->field, IS_NULL), list_copy(fixed)),
 						 is_never_null(o) && (path->nsteps == 1 || !arrays));
 	}
 	add_ordered_path(o, parts, true);
+}
+
+/*
+ * Filters that compare fields before the column with one value: these values are fixed, and other
+ * rows that may match have arrays or NULL there.  The parts for these are returned.
+ */
+static List *
+add_loose_parts(FieldOrder *o, List **fixed)
+{
+	List *parts = NIL;
+	ListCell *next = list_head(o->index->indexprs);
+	ListCell *lc;
+
+	for (int i = 0; i < o->column; i++)
+	{
+		Expr *field;
+
+		if (o->index->indexkeys[i] != 0)
+			continue;
+		field = lfirst(next);
+		next = lnext(o->index->indexprs, next);
+		foreach(lc, o->loose)
+		{
+			DpLooseField *loose = lfirst(lc);
+
+			if (!equal(loose->field, field) || !has_one_value(o, i, loose->clauses))
+				continue;
+			parts = add_part(o, parts, list_concat(dp_array_clauses(field), *fixed), false);
+			if (loose->deep)
+				parts = add_part(o, parts, lcons(dp_null_test(field, IS_NULL), list_copy(*fixed)),
+								 false);
+			*fixed = list_concat_copy(*fixed, loose->clauses);
+			break;
+		}
+	}
+	return parts;
+}
+
+/* Whether the clauses compare a column with a value that is not an array. */
+static bool
+has_one_value(FieldOrder *o, int column, List *clauses)
+{
+	ListCell *lc;
+
+	foreach(lc, clauses)
+	{
+		OpExpr *clause = lfirst(lc);
+
+		if (IsA(clause, OpExpr) &&
+			get_op_opfamily_strategy(clause->opno, o->index->opfamily[column]) ==
+				BTEqualStrategyNumber &&
+			dp_datum_first_byte(((Const *) lsecond(clause->args))->constvalue) != DP_TYPE_ARRAY)
+			return true;
+	}
+	return false;
 }
 
 /* The constant specification if the key is the sort key of the documents. */
@@ -340,7 +436,7 @@ static bool
 is_never_null(FieldOrder *o)
 {
 	return dp_is_never_null(o->rel, RelationGetDescr(o->table), o->doc->varattno) ||
-		   predicate_implied_by(list_make1(null_test((Expr *) o->doc, IS_NOT_NULL)),
+		   predicate_implied_by(list_make1(dp_null_test((Expr *) o->doc, IS_NOT_NULL)),
 								get_actual_clauses(o->rel->baserestrictinfo), false);
 }
 
@@ -353,7 +449,7 @@ is_never_null(FieldOrder *o)
 static List *
 add_part(FieldOrder *o, List *parts, List *conditions, bool ordered)
 {
-	Path *path = part_path(o, conditions);
+	Path *path = part_path(o, conditions, ordered);
 
 	if (path != NULL && !ordered)
 	{
@@ -363,9 +459,10 @@ add_part(FieldOrder *o, List *parts, List *conditions, bool ordered)
 	return lappend(parts, path);
 }
 
-/* The cheapest scan of the index in its order for the rows with the conditions; or NULL. */
+/* The cheapest scan of the index, in its order if ordered, for rows with the conditions; or NULL.
+ */
 static Path *
-part_path(FieldOrder *o, List *conditions)
+part_path(FieldOrder *o, List *conditions, bool ordered)
 {
 	RelOptInfo *rel = o->rel;
 	IndexOptInfo *index = o->index;
@@ -382,7 +479,7 @@ part_path(FieldOrder *o, List *conditions)
 		added = lappend(added, make_simple_restrictinfo(o->root, lfirst(lc)));
 	rel->pathlist = rel->partial_pathlist = NIL;
 	rel->indexlist = list_make1(index);
-	index->indrestrictinfo = list_concat_copy(restrictions, added);
+	index->indrestrictinfo = list_concat(list_concat_copy(restrictions, o->implied), added);
 	index->amhasgetbitmap = false;
 	create_index_paths(o->root, rel);
 	foreach(lc, rel->pathlist)
@@ -390,7 +487,7 @@ part_path(FieldOrder *o, List *conditions)
 		IndexPath *path = lfirst(lc);
 
 		if (path->path.param_info == NULL && path->indexscandir == ForwardScanDirection &&
-			has_order(o, path, added) &&
+			uses(o, path, added, ordered) &&
 			(best == NULL || path->path.total_cost < best->path.total_cost))
 			best = path;
 	}
@@ -413,11 +510,11 @@ part_path(FieldOrder *o, List *conditions)
 }
 
 /*
- * Whether a scan uses the conditions and has the order of the column: all columns before it must be
- * equal to something, and a search for several values on a later column is none.
+ * Whether a scan uses the conditions and has the order of the column, if wanted: all columns before
+ * it must be equal to something, and a search for several values on a later column is none.
  */
 static bool
-has_order(FieldOrder *o, IndexPath *path, List *conditions)
+uses(FieldOrder *o, IndexPath *path, List *conditions, bool ordered)
 {
 	Bitmapset *fixed = NULL;
 	int used = 0;
@@ -444,7 +541,7 @@ has_order(FieldOrder *o, IndexPath *path, List *conditions)
 				fixed = bms_add_member(fixed, clause->indexcol);
 		}
 	}
-	return used == list_length(conditions) && bms_num_members(fixed) == o->column;
+	return used == list_length(conditions) && (!ordered || bms_num_members(fixed) == o->column);
 }
 
 /* Adds a path of the parts, to be merged or one after the other, if there are all of them. */
@@ -482,15 +579,4 @@ add_ordered_path(FieldOrder *o, List *parts, bool merge)
 	}
 	path->rows = o->rel->rows;
 	add_path(o->rel, path);
-}
-
-static Expr *
-null_test(Expr *arg, NullTestType type)
-{
-	NullTest *test = makeNode(NullTest);
-
-	test->arg = copyObject(arg);
-	test->nulltesttype = type;
-	test->location = -1;
-	return (Expr *) test;
 }

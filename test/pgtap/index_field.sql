@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(348);
+SELECT plan(433);
 
 CREATE FUNCTION lines(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; result text := '';
@@ -92,6 +92,7 @@ SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT
 SELECT looks($$SELECT id FROM docs WHERE doc IS NOT NULL ORDER BY bson_sort_key(doc, '{at: 1}') LIMIT 5$$, $r$Backward using docs_at_idx on docs\|[^|]*\[\][^|]*\|Index Scan Backward using docs_at_idx on docs\|Index Cond: [^|]* IS NULL\)\|Filter[^|]*$$r$);
 SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}') DESC LIMIT 5$$, 'Merge Append.*Index Scan Backward using docs_at_idx');
 SELECT looks($$SELECT id FROM docs WHERE doc -> 'c' = 'c5'::text ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, $$Merge Append.*Index Scan using docs_c_at_idx on docs\|Index Cond: [^|]* = '"c5"'[^|]* < '\[\]'$$);
+SELECT looks($$SELECT id FROM docs WHERE doc @@ '{c: "c5"}' ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, $$Merge Append\|[^|]*\|Sort\|[^|]*\|Index Scan using docs_c_at_idx on docs\|[^|]*\[\][^|]*\|Filter: [^|]*\|Index Scan using docs_c_at_idx on docs\|Index Cond: [^|]* = '"c5"'[^|]* < '\[\]'$$);
 SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}'), id LIMIT 5$$, 'Incremental Sort.*Merge Append');
 SELECT looks($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: -1}'), bson_sort_key(doc, '{at: -1, b: 1}') LIMIT 5$$, 'Incremental Sort.*Merge Append');
 SELECT looks($$SELECT id FROM seen ORDER BY bson_sort_key(doc, '{at: -1}') LIMIT 5$$, 'Merge Append');
@@ -163,9 +164,10 @@ CREATE INDEX ON docs ((doc -> 'sub.0') NULLS FIRST);
 CREATE INDEX ON docs ((doc -> 'sub.-1'));
 CREATE INDEX ON docs ((doc -> 'sub.x.x') DESC);
 CREATE INDEX ON docs ((doc -> 'b') DESC, id);
+CREATE INDEX ON docs ((doc -> 'sub.x'), (doc -> 'c'), (doc -> 'b'));
 SET LOCAL enable_bitmapscan = off;
 SELECT same_order(replace(t, '@', f), c) FROM unnest('{at,b,c,sub.x,sub.0,sub.-1,sub.x.x}'::text[]) f, unnest('{"bson_sort_key(doc, ''{\"@\": 1}'')","bson_sort_key(doc, ''{\"@\": -1}'')","bson_sort_key(doc, ''{\"@\": -1}'') DESC","bson_sort_key(doc, ''{\"@\": 1}'') NULLS FIRST, id"}'::text[]) t,
-  unnest('{true,"doc -> ''at'' > 1","doc @@ ''{b: 1}''","doc -> ''c'' = 2","doc IS NOT NULL"}'::text[]) c;
+  unnest('{true,"doc -> ''at'' > 1","doc @@ ''{b: 1}''","doc -> ''c'' = 2","doc IS NOT NULL","doc @@ ''{c: 2}''","doc @@ ''{\"sub.x\": 1, c: {$gte: 2}}''","doc @@ ''{c: [1]}''"}'::text[]) c;
 SELECT looks(format($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{"%s": 1}')$$, f), '^Result\|Merge Append') FROM unnest('{at,b,c,sub.x,sub.0,sub.x.x}'::text[]) f;
 SELECT doesnt_match(lines($$SELECT id FROM docs ORDER BY bson_sort_key(doc, '{"sub.-1": 1}')$$), 'Append', 'a position from the end is a name in a sort key');
 SELECT is((SELECT count(*) FROM (SELECT id FROM docs ORDER BY bson_sort_key(doc, '{at: 1}')) d), 800::bigint, 'every row once');
