@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(115);
+SELECT plan(116);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
@@ -44,6 +44,7 @@ SELECT is((SELECT string_agg(d::text, ' ' ORDER BY d -> '_id') FROM collection_f
 
 SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {n: 1}}'), NULL, 'no document');
 SELECT is(collection_find_one_and_delete('plain', '{_id: 9}'), NULL, 'no document to delete');
+SELECT throws_ok($$SELECT collection_find_one_and_delete('plain', '{_id: 9}', '{n: 1, "sub.x": 0}')$$, '22023', NULL, 'a bad projection of no document');
 SELECT is(collection_find_one_and_update('plain', '{_id: 9}', '{$set: {n: 1}}', upsert => true), NULL, 'an upsert had no document before');
 SELECT is(collection_find_one_and_update('plain', '{_id: 10}', '{$set: {n: 1}}', '{n: 1}', upsert => true, return_new => true)::text, '{"_id": 10, "n": 1}', 'and has one after');
 SELECT is(collection_find_one_and_replace('plain', '{_id: 11}', '{n: 2}', upsert => true, return_new => true)::text, '{"_id": 11, "n": 2}', 'a replacement as well');

@@ -265,8 +265,6 @@ change_document(Change *c, FunctionCallInfo fcinfo)
 	c->finds = true;
 	c->call.projection = c->projection == NULL ? dp_call_no_fields() : c->projection;
 	change_run(c);
-	if (c->doc == NULL)
-		PG_RETURN_NULL();
 	if (c->projection != NULL)
 	{
 		DpValue collation;
@@ -275,21 +273,27 @@ change_document(Change *c, FunctionCallInfo fcinfo)
 			collation = dp_value_of_document(c->call.collation);
 		dp_collated(c->call.collation == NULL ? NULL : &collation, project, c);
 	}
+	if (c->doc == NULL)
+		PG_RETURN_NULL();
 	PG_RETURN_POINTER(c->doc);
 }
 
-/* What the projection shows of the document. */
+/* What the projection shows of the document.  Its errors are raised also if there is none. */
 static void
 project(void *arg)
 {
 	Change *c = arg;
 	DpValue filter = dp_value_of_document(c->call.filter);
 	DpValue projection = dp_value_of_document(c->projection);
-	DpValue doc = dp_value_of_document(c->doc);
-	struct varlena *shown =
-		dp_projection_apply(dp_projection_compile(&projection, 0), &doc,
-							dp_filter_compile(&filter, DP_FILTER_DOCUMENT, NULL));
+	DpProjection *compiled = dp_projection_compile(&projection, 0);
+	DpValue doc;
+	struct varlena *shown;
 
+	if (c->doc == NULL)
+		return;
+	doc = dp_value_of_document(c->doc);
+	shown =
+		dp_projection_apply(compiled, &doc, dp_filter_compile(&filter, DP_FILTER_DOCUMENT, NULL));
 	if (shown != NULL)
 		c->doc = shown;
 }
@@ -466,7 +470,7 @@ change_rows(Change *c, const char *row, Seen *seen)
 	c->doc = NULL;
 	if (returns && !result.nulls[0])
 		c->doc = (struct varlena *) DatumGetPointer(result.values[0]);
-	else if (own.doc != NULL)
+	else if (c->finds && own.doc != NULL)
 		c->doc = PG_DETOAST_DATUM(PointerGetDatum(own.doc));
 	if (seen != NULL)
 		*seen = own;
