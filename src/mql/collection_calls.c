@@ -35,6 +35,7 @@ typedef struct Conditions
 	StringInfoData sql;
 	int maxoperands;
 	bool is_keyed; /* one is that the key equals a value */
+	bool variable; /* the filter has $$NOW or $rand, which operators refuse */
 	List *loose;   /* of LooseCondition */
 } Conditions;
 
@@ -161,9 +162,12 @@ prepare(DpCall *call, DpTarget *target)
 			AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter of a call",
 								  DP_SPEC_CONTEXT_SIZES);
 		MemoryContext old = MemoryContextSwitchTo(scratch);
-		DpFilter *compiled =
-			dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+		DpFilter *compiled;
 
+		c.variable = call->collation == NULL && dp_filter_is_variable(&spec, false);
+		compiled =
+			dp_filter_compile(&spec, DP_FILTER_DOCUMENT | (c.variable ? 0 : DP_FILTER_IMMUTABLE),
+							  NULL);
 		MemoryContextSwitchTo(old);
 		if (target->split != NULL)
 			dp_split_filter(target->split, &spec, &near, &far);
@@ -267,6 +271,8 @@ append_match(Conditions *c, const char *doc, const char *filter)
 {
 	if (c->call->collation != NULL)
 		appendStringInfo(&c->sql, "docpatterns._collated_match(%s, %s, $8)", doc, filter);
+	else if (c->variable)
+		appendStringInfo(&c->sql, "docpatterns._match(%s, %s, NULL)", doc, filter);
 	else
 		appendStringInfo(&c->sql, "%s OPERATOR(%s.@@) %s", doc, c->schema, filter);
 }

@@ -56,6 +56,12 @@ extern DpFilter *dp_filter_compile(const DpValue *spec, int flags, const DpLocat
 /* For dp_spec_cached(): arg is the address of the flags, or NULL for a document and IMMUTABLE. */
 extern void *dp_filter_compile_spec(const DpValue *spec, void *arg);
 
+/*
+ * Whether the result of a filter, of which no more than that is known, may not always be the same
+ * for a document: it has $$NOW, $rand or, with let, variables.
+ */
+extern bool dp_filter_is_variable(const DpValue *spec, bool let);
+
 /* Whether it has $expr. */
 extern bool dp_filter_has_expr(const DpFilter *filter);
 

@@ -98,6 +98,29 @@ dp_filter_compile_spec(const DpValue *spec, void *arg)
 }
 
 bool
+dp_filter_is_variable(const DpValue *v, bool let)
+{
+	DpIter iter;
+	DpElement e;
+
+	if (v->type == DP_TYPE_STRING)
+	{
+		const char *s = (const char *) v->data + 4;
+
+		return let ? strncmp(s, "$$", 2) == 0
+				   : strncmp(s, "$$NOW", 5) == 0 || strncmp(s, "$$CLUSTER_TIME", 14) == 0;
+	}
+	if (!dp_type_is_container(v->type))
+		return false;
+	dp_iter_init_value(&iter, v);
+	while (dp_iter_next(&iter, &e))
+		if (strcmp(e.name, "$rand") == 0 || strcmp(e.name, "$sampleRate") == 0 ||
+			dp_filter_is_variable(&e.value, let))
+			return true;
+	return false;
+}
+
+bool
 dp_filter_has_expr(const DpFilter *filter)
 {
 	return filter->has_expr;

@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(521);
+SELECT plan(529);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -459,6 +459,19 @@ REVOKE SELECT ON kept FROM calls_reader;
 SET LOCAL ROLE calls_reader;
 SELECT throws_ok($$SELECT kept_find('v7')$$, '42501', NULL, 'a right that is gone');
 RESET ROLE;
+
+-- Filters that ask for the time
+SELECT collection_create('due');
+SELECT collection_insert('due', '[{_id: 1, at: ISODate("2020-01-01")}, {_id: 2, at: ISODate("2999-01-01")}]'::text);
+\set late '''{$expr: {$lt: ["$at", "$$NOW"]}}'''
+SELECT is((SELECT string_agg(d ->> '_id', ' ') FROM collection_find('due', :late) d), '1', '$$NOW in find');
+SELECT is(collection_count('due', '{_id: {$gt: 1}, $expr: {$gt: ["$at", "$$NOW"]}}'), 1::bigint, 'in count');
+SELECT is((collection_update('due', :late, '{$set: {late: true}}', multi => true)).modified, 1::bigint, 'in update');
+SELECT is(collection_find_one_and_update('due', :late, '{$inc: {n: 1}}', '{n: 1}', return_new => true)::text, '{"_id": 1, "n": 1}', 'in findAndModify');
+SELECT is(collection_delete('due', :late), 1::bigint, 'in delete');
+SELECT throws_ok('SELECT * FROM due WHERE doc @@ ' || quote_literal(:late), '0A000', NULL, 'but not in an operator');
+SELECT matches(plan_of('due', '{_id: 2, $expr: {$gt: ["$at", "$$NOW"]}}'), 'Index Cond: \(_id = ', 'an index serves the other conditions');
+SELECT matches((SELECT string_agg(l, ' ') FROM collection_explain('due', '[{$match: {_id: 2, $expr: {$gt: ["$at", "$$NOW"]}}}]') AS l), 'Index Cond: \(_id = ', 'in a pipeline, too');
 
 SELECT * FROM finish();
 ROLLBACK;

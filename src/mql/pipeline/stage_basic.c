@@ -16,43 +16,34 @@
 
 static void add_match(DpQuery *q, const DpValue *spec, bool immutable);
 static void match_row(DpQuery *q, const DpValue *spec, bool immutable);
-static DpStageSpec *
-divide(const DpValue *spec, bool (*test)(const DpValue *v, bool let), bool let, bool wanted);
-static bool has_string(const DpValue *v, bool let);
+static DpStageSpec *divide(const DpQuery *q, const DpValue *spec, bool served);
+static bool has_string(const DpValue *v);
 static bool is_untouched(DpQuery *q);
-static bool is_variable(const DpValue *v, bool let);
 
 /* ---------------------------------------------------------------- choosing */
 
 void
 dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	bool immutable = !is_variable(spec, q->let != NULL);
+	bool let = q->let != NULL;
+	DpStageSpec *served;
+	DpStageSpec *others;
 
 	dp_stage_document(spec, location);
 	(void) dp_filter_compile(spec,
-							 DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0) |
-								 (q->let == NULL ? 0 : DP_FILTER_LET),
+							 DP_FILTER_DOCUMENT | (let ? DP_FILTER_LET : 0) |
+								 (dp_filter_is_variable(spec, let) ? 0 : DP_FILTER_IMMUTABLE),
 							 location);
-	if (immutable && q->pipeline->collation != NULL)
-	{
-		DpStageSpec *strings = divide(spec, has_string, false, true);
-		DpStageSpec *others = divide(spec, has_string, false, false);
-
-		/* indexes compare bytes */
-		if (others->spec.len == DP_DOCUMENT_MIN_SIZE)
-			add_match(q, spec, false);
-		else if (strings->spec.len == DP_DOCUMENT_MIN_SIZE)
-			add_match(q, spec, true);
-		else
-		{
-			strings->location = *location->up;
-			q->rest = lcons(strings, q->rest);
-			add_match(q, &others->spec, true);
-		}
-	}
+	served = divide(q, spec, true);
+	others = divide(q, spec, false);
+	if (others->spec.len == DP_DOCUMENT_MIN_SIZE || served->spec.len == DP_DOCUMENT_MIN_SIZE)
+		add_match(q, spec, others->spec.len == DP_DOCUMENT_MIN_SIZE);
 	else
-		add_match(q, spec, immutable);
+	{
+		others->location = *location->up;
+		q->rest = lcons(others, q->rest);
+		add_match(q, &served->spec, true);
+	}
 }
 
 /* Adds a filter; immutable: as an operator, which indexes serve. */
@@ -80,33 +71,26 @@ add_match(DpQuery *q, const DpValue *spec, bool immutable)
 								   dp_query_let(q)));
 }
 
-/* Does so for a row: only what varies needs a document. */
+/* Does so for a row, of which only what indexes do not serve needs a document. */
 static void
 match_row(DpQuery *q, const DpValue *spec, bool immutable)
 {
 	DpValue none = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
-	bool let = q->let != NULL;
 
 	if (!immutable)
-	{
-		const DpValue *varies = spec;
-
-		spec = &none;
-		if (q->pipeline->collation == NULL)
-		{
-			spec = &divide(varies, is_variable, let, false)->spec;
-			varies = &divide(varies, is_variable, let, true)->spec;
-		}
 		dp_query_where(q, psprintf("docpatterns._match(%s, %s, %s)",
-								   dp_row_document(q->row, dp_pipeline_filter_fields(varies)),
-								   dp_sql_document(varies), dp_query_let(q)));
-	}
-	(void) dp_query_read_row(q, spec, NULL);
+								   dp_row_document(q->row, dp_pipeline_filter_fields(spec)),
+								   dp_sql_document(spec), dp_query_let(q)));
+	(void) dp_query_read_row(q, immutable ? spec : &none, NULL);
 }
 
-/* A stage with the conditions of a filter whose operands pass a test, or with the others. */
+/*
+ * A stage with the conditions of a filter that operators and indexes serve, or with the others:
+ * those that are variable and, with a collation, those that have strings, since indexes compare
+ * bytes.
+ */
 static DpStageSpec *
-divide(const DpValue *spec, bool (*test)(const DpValue *v, bool let), bool let, bool wanted)
+divide(const DpQuery *q, const DpValue *spec, bool served)
 {
 	DpStageSpec *s = palloc0(sizeof(DpStageSpec));
 	DpBuilder b;
@@ -118,14 +102,19 @@ divide(const DpValue *spec, bool (*test)(const DpValue *v, bool let), bool let, 
 	dp_builder_begin_document_field(&b, "$match", 6);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &e))
-		if (test(&e.value, let) == wanted)
+	{
+		bool other = dp_filter_is_variable(&e.value, q->let != NULL) ||
+					 (q->pipeline->collation != NULL && has_string(&e.value));
+
+		if (other != served)
 			dp_builder_append_value(&b, e.name, e.namelen, &e.value);
+	}
 	dp_stage_finish(s, &b);
 	return s;
 }
 
 static bool
-has_string(const DpValue *v, bool let)
+has_string(const DpValue *v)
 {
 	DpIter iter;
 	DpElement e;
@@ -134,31 +123,7 @@ has_string(const DpValue *v, bool let)
 		return v->type == DP_TYPE_STRING || v->type == DP_TYPE_SYMBOL;
 	dp_iter_init_value(&iter, v);
 	while (dp_iter_next(&iter, &e))
-		if (has_string(&e.value, let))
-			return true;
-	return false;
-}
-
-/* Whether a filter's result is not always the same for a document; let: there are variables. */
-static bool
-is_variable(const DpValue *v, bool let)
-{
-	DpIter iter;
-	DpElement e;
-
-	if (v->type == DP_TYPE_STRING)
-	{
-		const char *s = (const char *) v->data + 4;
-
-		return let ? strncmp(s, "$$", 2) == 0
-				   : strncmp(s, "$$NOW", 5) == 0 || strncmp(s, "$$CLUSTER_TIME", 14) == 0;
-	}
-	if (!dp_type_is_container(v->type))
-		return false;
-	dp_iter_init_value(&iter, v);
-	while (dp_iter_next(&iter, &e))
-		if (strcmp(e.name, "$rand") == 0 || strcmp(e.name, "$sampleRate") == 0 ||
-			is_variable(&e.value, let))
+		if (has_string(&e.value))
 			return true;
 	return false;
 }
