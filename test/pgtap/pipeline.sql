@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(202);
+SELECT plan(203);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -179,6 +179,10 @@ DROP TABLE twice;
 SELECT is(keys('"twice"'), '{"x": 4} {"x": 1, "y": 3} {"y": 9}', 'a new collection');
 ROLLBACK TO twice;
 RELEASE twice;
+CREATE TABLE numbered (id serial PRIMARY KEY, doc bson);
+CREATE UNIQUE INDEX ON numbered ((doc -> '_id'));
+SELECT run('[{$match: {_id: {$lte: 3}}}, {$project: {_id: {$cond: [{$eq: ["$_id", 1]}, 1, "$$REMOVE"]}, n: "$_id"}}, {$merge: "numbered"}]');
+SELECT is((SELECT string_agg(bson_to_json(doc), ' ' ORDER BY doc -> 'n') FROM numbered), '{"_id": 1, "n": 1} {"n": 2} {"n": 3}', 'documents without an _id differ, in any table');
 SELECT is((SELECT string_agg(stage, ' ') FROM (VALUES ('{$match: {_id: 1}}'), ('{$project: {_id: 1, at: 1}}'), ('{$set: {at: 1}}'), ('{$unset: ["a", "_id"]}'), ('{$group: {_id: "$at"}}'),
   ('{$set: {_id: 1}}'), ('{$unset: "_id.a"}'), ('{$unwind: "$items"}')) AS v (stage) WHERE sql(('{p: [' || stage || ', {$merge: "twice"}]}')::bson -> 'p') ~ 'GROUP BY s'), '{$set: {_id: 1}} {$unset: "_id.a"} {$unwind: "$items"}', 'keys are only grouped if they can come twice');
 SELECT throws_ok($t$SELECT run('[{$match: {_id: 1}}, {$merge: {into: "target", whenMatched: [{$set: {_id: 7}}]}}]')$t$, '22023', '$merge cannot change "_id"', 'the _id stays');

@@ -417,7 +417,8 @@ input(DpQuery *q, Merge *merge, StringInfo before, StringInfo after)
 			appendStringInfo(&values, "%ss.doc OPERATOR(%s.->) %s",
 							 foreach_current_index(lc) > 0 ? ", " : "", own,
 							 dp_stage_sql_path(lfirst(lc)));
-		key = psprintf("%s.bson_array(%s)", own, values.data);
+		key = list_length(merge->on) == 1 ? values.data
+										  : psprintf("%s.bson_array(%s)", own, values.data);
 	}
 	if (merge->repeated)
 		appendStringInfo(before,
@@ -542,7 +543,7 @@ conditions(DpQuery *q, Merge *merge)
 	return sql.data;
 }
 
-/* The document s with all fields that identify it. */
+/* The document s with all fields that identify it; without an _id it is another one. */
 static char *
 fields_filled(Merge *merge)
 {
@@ -550,8 +551,9 @@ fields_filled(Merge *merge)
 	ListCell *lc;
 
 	foreach(lc, merge->on)
-		doc = psprintf("docpatterns._merge_field(%s, %s, %s)", doc, dp_stage_sql_path(lfirst(lc)),
-					   merge->at);
+		if (strcmp(lfirst(lc), "_id") != 0)
+			doc = psprintf("docpatterns._merge_field(%s, %s, %s)", doc,
+						   dp_stage_sql_path(lfirst(lc)), merge->at);
 	return doc;
 }
 
