@@ -232,7 +232,8 @@ class Writer:
         return self.pick(
             lambda: '$' + self.path(), lambda: '$' + self.path(), lambda: self.num(depth),
             lambda: self.text(depth), lambda: self.truth(depth), lambda: self.arr(depth),
-            lambda: {'p': '$' + self.path(), 'q': self.num(0)}, lambda: '$$ROOT.' + self.path(),
+            lambda: {'p': '$' + self.path(), 'q': {'$add': [self.num(0)]}},
+            lambda: '$$ROOT.' + self.path(),
             lambda: self.literal(scalar(r)), lambda: {'$ifNull': ['$' + self.path(), 'none']},
             lambda: {'$mergeObjects': ['$' + self.of(20), {'m': self.num(0)}]},
             lambda: {r.choice(('$first', '$last')): [self.arr(max(depth - 1, 0))]},
