@@ -7,6 +7,7 @@ because nothing has to compute a field that nothing reads.
 """
 import datetime
 import math
+import unicodedata
 from decimal import Context, Decimal
 from bson import Int64, MaxKey, MinKey, ObjectId
 
@@ -37,6 +38,9 @@ class Bag(list):
 
 
 MISSING = Missing()
+
+LETTERS = ' _-,;:!?."()[]{}@*/&#%+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz'
+collated = False
 
 
 class Rows:
@@ -80,13 +84,21 @@ def kind(v):
     raise Refused('a value that failed')
 
 
+def base_letters(s):
+    """What compares as the string by {locale: 'en', strength: 1}."""
+    letters = [c for c in unicodedata.normalize('NFD', s).lower() if not unicodedata.combining(c)]
+    if not set(letters) <= set(LETTERS):
+        raise Unsure('a letter whose place is not known')
+    return tuple(map(LETTERS.index, letters))
+
+
 def key(v):
     """What compares as the value."""
     place = kind(v)
     if place == 10:
         return (10, 0) if is_nan(v) else (10, 1, v)
     if place == 15:
-        return 15, v.encode()
+        return 15, base_letters(v) if collated else v.encode()
     if place == 20:
         return 20, tuple((kind(x), name.encode(), key(x)) for name, x in v.items())
     if place == 25:
@@ -118,7 +130,7 @@ def same(a, b, lax=False, near=1e-9):
         return same_bag(a, b, lax)
     if isinstance(a, list):
         return len(a) == len(b) and all(same(x, y, lax) for x, y in zip(a, b))
-    return a == b
+    return a == b or lax and collated and key(a) == key(b)
 
 
 def same_bag(a, b, lax=False):
