@@ -39,6 +39,7 @@ typedef struct Change
 	bool locks;                 /* the row is locked while it is located */
 	const char *lock;           /* the clause */
 	ParamListInfo params;
+	int64 tested; /* documents that the last statement compared with their update */
 
 	/* results */
 	int64 matched;
@@ -73,11 +74,12 @@ static void change_run(Change *c);
 static bool change_single(Change *c);
 static bool change_located(Change *c);
 static void change_split(Change *c);
-static void change_rows(Change *c, const char *row, Seen *seen);
+static void change_rows(Change *c, const char *row);
 static void change_insert(Change *c, bool last);
 static DpUpdate *compile_update(const Change *c);
 static void project(void *arg);
 static bool may_update(Oid relid);
+static Seen *seen_by(int64 ticket);
 
 /* ---------------------------------------------------------------- the calls */
 
@@ -343,7 +345,7 @@ change_run(Change *c)
 		if (call->sql[DP_CALL_CHANGE] != NULL)
 			change_split(c);
 		else if (c->multi)
-			change_rows(c, NULL, NULL);
+			change_rows(c, NULL);
 		else if (!is_single || !change_single(c))
 			found = change_located(c);
 		if (c->matched > 0)
@@ -366,10 +368,8 @@ change_run(Change *c)
 static bool
 change_single(Change *c)
 {
-	Seen seen;
-
-	change_rows(c, NULL, &seen);
-	return c->modified > 0 || seen.count == 0;
+	change_rows(c, NULL);
+	return c->modified > 0 || c->tested == 0;
 }
 
 /* Locates, locks and changes a row.  Returns whether one was there. */
@@ -402,7 +402,7 @@ change_located(Change *c)
 			dp_run_writes(dp_run_plan(hold, NULL, 0, NULL, NULL), hold, NULL, None_Receiver);
 		}
 	}
-	change_rows(c, row, NULL);
+	change_rows(c, row);
 	if (c->locks)
 		c->matched = 1;
 	return true;
@@ -410,7 +410,7 @@ change_located(Change *c)
 
 /* Changes the rows that match and satisfy the condition, which may be NULL. */
 static void
-change_rows(Change *c, const char *row, Seen *seen)
+change_rows(Change *c, const char *row)
 {
 	const DpCall *call = &c->call;
 	const char *column = quote_identifier(call->sql[DP_CALL_DOC_COLUMN]);
@@ -472,8 +472,7 @@ change_rows(Change *c, const char *row, Seen *seen)
 		c->doc = (struct varlena *) DatumGetPointer(result.values[0]);
 	else if (c->finds && own.doc != NULL)
 		c->doc = PG_DETOAST_DATUM(PointerGetDatum(own.doc));
-	if (seen != NULL)
-		*seen = own;
+	c->tested = own.count;
 }
 
 /* Changes whole documents, of which patterns write the parts. */
@@ -555,6 +554,17 @@ may_update(Oid relid)
 
 /* ---------------------------------------------------------------- what an update sees */
 
+/* The statement with the ticket; NULL if it does not run. */
+static Seen *
+seen_by(int64 ticket)
+{
+	Seen *seen = seen_last;
+
+	while (seen != NULL && seen->ticket != ticket)
+		seen = seen->outer;
+	return seen;
+}
+
 /*
  * _collection_changes(doc bson, updated bson, ticket bigint) -> boolean: whether an update has
  * changed the document.  If another transaction has changed the document, the last call is about
@@ -565,11 +575,9 @@ Datum
 dp_collection_changes(PG_FUNCTION_ARGS)
 {
 	bool changes = !datumIsEqual(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), false, -1);
-	Seen *seen = seen_last;
+	Seen *seen = seen_by(PG_GETARG_INT64(2));
 	MemoryContext old;
 
-	while (seen != NULL && seen->ticket != PG_GETARG_INT64(2))
-		seen = seen->outer;
 	if (seen == NULL)
 		PG_RETURN_BOOL(changes);
 	seen->count++;
@@ -596,10 +604,8 @@ DP_FUNCTION(dp_collection_updated);
 Datum
 dp_collection_updated(PG_FUNCTION_ARGS)
 {
-	Seen *seen = seen_last;
+	Seen *seen = seen_by(PG_GETARG_INT64(1));
 
-	while (seen != NULL && seen->ticket != PG_GETARG_INT64(1))
-		seen = seen->outer;
 	if (seen == NULL || seen->updated == NULL ||
 		!datumIsEqual(PG_GETARG_DATUM(0), PointerGetDatum(seen->doc), false, -1))
 		PG_RETURN_NULL();
