@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(203);
+SELECT plan(211);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -110,6 +110,10 @@ SELECT matches(plan_of('many', '{_id: 5}'), 'Index Scan using many_pkey', 'colle
 SELECT matches(plan_of('many', '[{$set: {x: 1}}, {$project: {b: 1, x: 1}}, {$match: {b: 7}}]'), 'many_b_idx', 'an index serves a condition that has moved');
 SELECT matches(plan_of('many', '[{$sort: {_id: -1}}, {$set: {x: 1}}, {$limit: 3}]'), 'Limit.*Index Scan Backward using many_pkey', 'the order of the key');
 SELECT matches(plan_of('many', '[{$project: {b: 1}}, {$sort: {_id: 1}}, {$limit: 3}]'), 'Limit.*Index Scan using many_pkey', 'also below $project');
+SELECT matches(plan_of('many', q), 'Limit.*Merge Append.*Index Scan (Backward )?using many_b_idx', q::text) FROM unnest('{"[{$sort: {b: -1}}, {$limit: 3}]","[{$set: {x: 1}}, {$sort: {b: 1}}, {$limit: 3}]","[{$sort: {b: 1, at: -1}}, {$skip: 2}, {$limit: 3}]","[{$match: {at: {$gt: 5}}}, {$sort: {b: 1}}, {$limit: 3}]","[{$unionWith: \"many\"}, {$sort: {b: 1}}, {$limit: 3}]",
+  "[{$setWindowFields: {sortBy: {b: 1}, output: {n: {$sum: \"$at\", window: {documents: [-1, 0]}}}}}, {$limit: 3}]"}'::bson_value[]) AS q;
+SELECT results_eq($$SELECT d -> 'b' FROM collection_aggregate('many', '[{$sort: {b: -1, at: 1}}, {$limit: 40}]') AS d$$, $$SELECT doc -> 'b' FROM many ORDER BY (doc ->> 'b')::int DESC LIMIT 40$$, 'the order of an index');
+SELECT results_eq($$SELECT d -> 'at' FROM collection_aggregate('many', '[{$sort: {b: -1, at: 1}}, {$limit: 40}]') AS d$$, $$SELECT doc -> 'at' FROM many ORDER BY (doc ->> 'b')::int DESC, (doc ->> 'at')::int LIMIT 40$$, 'and of the field after it');
 SELECT is((SELECT d ->> '_id' FROM (SELECT collection_aggregate('many', '[{$sort: {_id: 1}}]') AS d LIMIT 1) AS s), '1', 'rows can be taken one by one');
 
 -- ---------------------------------------------------------------- views and other relations
