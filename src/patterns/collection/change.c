@@ -408,7 +408,7 @@ change_located(Change *c)
 	return true;
 }
 
-/* Changes the rows that match and satisfy the condition, which may be NULL. */
+/* Changes the rows that match, or of them the one that satisfies the condition. */
 static void
 change_rows(Change *c, const char *row)
 {
@@ -419,6 +419,11 @@ change_rows(Change *c, const char *row)
 	DpFirstRow result;
 	StringInfoData sql;
 
+	/* a row that was locked when it matched still matches */
+	if (row == NULL)
+		row = call->sql[DP_CALL_CONDITIONS];
+	else if (!c->locks)
+		row = psprintf("%s AND %s", call->sql[DP_CALL_CONDITIONS], row);
 	initStringInfo(&sql);
 	if (c->deletes)
 		appendStringInfo(&sql, "DELETE FROM %s", call->sql[DP_CALL_SOURCE]);
@@ -438,12 +443,10 @@ change_rows(Change *c, const char *row)
 			&sql, "UPDATE %s SET %s = coalesce(docpatterns._collection_updated(%s, $13), %s)",
 			call->sql[DP_CALL_SOURCE], column, call->sql[DP_CALL_DOC], updated.data);
 		/* the planner puts this last, because of its cost */
-		row = psprintf("%s%sdocpatterns._collection_changes(%s, %s, $13)", row == NULL ? "" : row,
-					   row == NULL ? "" : " AND ", call->sql[DP_CALL_DOC], updated.data);
+		row = psprintf("%s AND docpatterns._collection_changes(%s, %s, $13)", row,
+					   call->sql[DP_CALL_DOC], updated.data);
 	}
-	appendStringInfo(&sql, " WHERE %s", call->sql[DP_CALL_CONDITIONS]);
-	if (row != NULL)
-		appendStringInfo(&sql, " AND %s", row);
+	appendStringInfo(&sql, " WHERE %s", row);
 	if (returns)
 		appendStringInfo(&sql, " RETURNING t.%s", column);
 
