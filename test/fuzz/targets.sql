@@ -9,6 +9,13 @@ INSERT INTO fuzz_targets VALUES
 ('filter', $$bson_match(d, f) = bson_match(d, bson_build('$and', ARRAY[f, '{}'])) AND bson_match(d, f) = NOT bson_match(d, bson_build('$nor', ARRAY[f])) FROM (VALUES ($1, $2)) AS v (d, f)$$,
   '{document:bson,filter:bson}', 1),
 ('filter_random', 'bson_match($1, $2) IS NOT NULL', '{random:bson,filter:bson}', 1),
+-- By a collation strings are equal if their keys are, and in an order if their keys are.
+('filter_collated', $$docpatterns._match(d, f, l) = NOT docpatterns._match(d, bson_build('$nor', ARRAY[f]), l) FROM (VALUES ($1, $2, '{"$collation": {"locale": "de", "strength": 1}}'::bson)) AS v (d, f, l)$$,
+  '{document:bson,filter:bson}', 0.5),
+('expression_collated', $$fuzz_valid(bson_build('x', docpatterns._eval($1, $2, '{"$collation": {"locale": "sv", "strength": 2, "numericOrdering": true}}')))$$, '{document:bson,expression:bson_value}', 0.5),
+('key_collated', $$sign((k[1] > k[2])::int - (k[1] < k[2])::int) = docpatterns._eval(d, '{"$cmp": ["$x", "$y"]}', '{"$collation": {"locale": "de", "strength": 2}}')::int
+    FROM (SELECT ARRAY[docpatterns._collated_key($1, c), docpatterns._collated_key($2, c)], bson_build('x', $1, 'y', $2) FROM (VALUES ('{"locale": "de", "strength": 2}'::bson)) AS c (c)) AS v (k, d)$$,
+  '{value:bson_value,value:bson_value}', 1),
 -- The keys of an index and the query's: the planner asks all of them, GIN compares.
 ('filter_index', $$count(*) = (SELECT count(*) FROM fuzz_documents WHERE (doc || '{}') @@ $1) FROM fuzz_documents WHERE doc @@ $1$$, '{filter:bson}', 0.05),
 ('contains_index', $$count(*) = (SELECT count(*) FROM fuzz_documents WHERE (doc || '{}') @> $1) FROM fuzz_documents WHERE doc @> $1$$, '{document:bson}', 0.05),
