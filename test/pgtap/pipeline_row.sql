@@ -1,9 +1,10 @@
 -- Pipelines over relations without documents: rows as documents, their SQL and plans, and random ones beside a collection of the same documents.
 BEGIN;
-SELECT plan(71);
+SELECT plan(72);
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \set seed 0.27
+\set pipelines 40
 SELECT diag('seed ' || :seed);
 SELECT setseed(:seed) \g /dev/null
 
@@ -179,6 +180,28 @@ SELECT is_empty($$SELECT g FROM groups WHERE random() < 0.3 AND differ(bson_arra
 SELECT is_empty($$SELECT p FROM (SELECT bson_array(bson_build('$sort', bson_build(x.c, d1, y.c, d2) || bson '{_id: 1}')) AS p FROM columns x, columns y, (VALUES (1, -1), (-1, 1)) AS d (d1, d2) WHERE x.c <> y.c AND '_id' NOT IN (x.c, y.c) AND random() < 0.3
     UNION ALL SELECT bson_array(bson_build('$match', bson_build(x.c, bson_build('$ne', null))), bson_build('$sort', bson_build(x.c, d) || bson_build('_id', 1)), bson '{$limit: 5}') FROM columns x, (VALUES (1), (-1)) AS d (d) WHERE x.c <> '_id'
     UNION ALL SELECT bson_array(bson_build('$sort', bson_build(x.c, d)), bson_build('$group', bson_build('_id', null, 'l', bson_build('$push', '$' || x.c)))) FROM columns x, (VALUES (1), (-1)) AS d (d)) AS x WHERE differ(p, true)$$, 'orders');
+-- whole pipelines of such stages
+CREATE FUNCTION column_() RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT c FROM columns ORDER BY random() LIMIT 1 $$;
+CREATE FUNCTION stages(kind int) RETURNS bson_value LANGUAGE plpgsql VOLATILE AS $f$
+BEGIN
+  RETURN CASE kind
+    WHEN 0 THEN bson_array(bson_build('$match', (SELECT f FROM conditions ORDER BY random() LIMIT 1)))
+    WHEN 1 THEN bson_array(bson_build('$sort', bson_build(column_(), 1, column_(), -1) || bson '{_id: 1}'), bson '{$limit: 40}')
+    WHEN 2 THEN bson_array(bson_build('$project', bson_build(column_(), 1, column_(), true, '_id', 1)))
+    WHEN 3 THEN bson_array(bson_build('$project', bson_build(column_(), 0) || bson '{nn: 0, _id: 1}'))
+    WHEN 4 THEN bson_array(bson_build('$set', bson_build(column_(), '$' || column_(), 'more', bson '{$ifNull: ["$nn", 5]}') || bson '{_id: "$_id"}'))
+    WHEN 5 THEN bson_array(bson_build('$group', bson_build('_id', '$' || column_(), 's', bson '{$sum: "$i8"}', column_(), bson_build('$max', '$' || column_()), 'n', bson '{$sum: 1}')))
+    WHEN 6 THEN bson_array(bson_build('$unset', bson_array(column_())), bson_build('$match', (SELECT f FROM conditions ORDER BY random() LIMIT 1)))
+    WHEN 7 THEN bson_array(bson_build('$lookup', bson_build('from', 'r', 'localField', column_(), 'foreignField', '_id', 'as', 'l')), bson '{$set: {l: {$size: "$l"}}}')
+    WHEN 8 THEN bson_array(bson_build('$lookup', bson_build('from', 'r', 'let', bson_build('v', '$' || column_()), 'pipeline', bson_array(bson_build('$match', bson_build('i4', bson_build('$ne', 7),
+      '$expr', bson_build('$eq', bson_array('$' || column_(), '$$v')))), bson '{$sort: {_id: 1}}', bson '{$limit: 2}', bson '{$project: {i2: 1}}'), 'as', 'l')))
+    ELSE bson_array(bson_build('$match', bson_build('$or', bson_array((SELECT f FROM conditions ORDER BY random() LIMIT 1), (SELECT f FROM conditions ORDER BY random() LIMIT 1)))), bson_build('$unset', column_())) END;
+END $f$;
+CREATE TABLE pipelines AS
+  SELECT (SELECT bson_array(VARIADIC array_agg(x ORDER BY j, k)) FROM generate_series(1, 4) j, LATERAL (SELECT e, k FROM bson_elements(stages((random() * 9.9 - 0.5 + i * 0)::int)) WITH ORDINALITY AS e (e, k)) AS s (x, k)) AS p
+  FROM generate_series(1, :pipelines) i;
+SELECT is_empty($$SELECT p FROM pipelines WHERE differ(p)$$, 'pipelines');
+
 CREATE TABLE times AS SELECT i AS _id, timestamptz '1950-01-01 00:00+00' + random() * interval '100 years' AS tz, timestamp '1950-01-01' + random() * interval '100 years' AS ts FROM generate_series(1, 300) i
   UNION ALL SELECT 1000 + extract(epoch FROM t)::int8 / 60 + i, t + i * interval '7 min', NULL FROM unnest('{2023-10-28 20:00+00,2018-11-03 20:00+00,2018-02-17 20:00+00}'::timestamptz[]) t, generate_series(1, 100) i;
 SELECT collection_create('time_documents');
