@@ -4,7 +4,8 @@
  *		element of an array.
  *
  * All of them return one row a call, so that a LIMIT in the select list stops
- * them; each keeps one detoasted copy of its argument.
+ * them.  An argument stays until the last row, as unnest() of PostgreSQL assumes, too; a detoasted
+ * one is in the context of all calls.
  */
 #include "postgres.h"
 
@@ -14,6 +15,7 @@
 
 #include "bson/cast.h"
 #include "bson/edit.h"
+#include "bson/fetch.h"
 #include "bson/path.h"
 #include "bson/reader.h"
 
@@ -52,7 +54,7 @@ dp_bson_each(PG_FUNCTION_ARGS)
 			elog(ERROR, "return type must be a row type");
 		set->tuple_desc = BlessTupleDesc(set->tuple_desc);
 		iter = palloc(sizeof(DpIter));
-		dp_iter_init_varlena(iter, PG_GETARG_BYTEA_P_COPY(0));
+		dp_iter_init_varlena(iter, DP_GETARG_VARLENA(0));
 		set->user_fctx = iter;
 		MemoryContextSwitchTo(old);
 	}
@@ -88,7 +90,7 @@ dp_bson_keys(PG_FUNCTION_ARGS)
 		set = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
 		iter = palloc(sizeof(DpIter));
-		dp_iter_init_varlena(iter, PG_GETARG_BYTEA_P_COPY(0));
+		dp_iter_init_varlena(iter, DP_GETARG_VARLENA(0));
 		set->user_fctx = iter;
 		MemoryContextSwitchTo(old);
 	}
@@ -118,7 +120,7 @@ dp_bson_elements(PG_FUNCTION_ARGS)
 
 		set = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
-		value = dp_value_of_varlena((struct varlena *) PG_GETARG_BYTEA_P_COPY(0));
+		value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 		iter = palloc0(sizeof(DpIter));
 		if (value.type == DP_TYPE_ARRAY)
 			dp_iter_init_value(iter, &value);
@@ -190,13 +192,14 @@ dp_bson_unwind(PG_FUNCTION_ARGS)
 static Unwind *
 unwind_start(FunctionCallInfo fcinfo)
 {
-	struct varlena *doc = (struct varlena *) PG_GETARG_BYTEA_P_COPY(0);
+	struct varlena *doc = DP_GETARG_VARLENA(0);
 	text *path = PG_GETARG_TEXT_PP(1);
 	bool preserve = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	Unwind *unwind = palloc0(sizeof(Unwind));
 	DpValue null = { NULL, 0, DP_TYPE_NULL };
 	DpValue value;
 
+	dp_fetch_ahead(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 	unwind->document = doc;
 	unwind->path = dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 	if (!PG_ARGISNULL(3))
