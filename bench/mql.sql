@@ -93,5 +93,5 @@ SELECT compare_call('collection_find_one_and_delete, _id', 2, 'DELETE FROM calls
 -- equal to a value: SQL finds no elements of arrays, so there are none
 ALTER TABLE calls ADD CHECK (bson_validate(doc, '{properties: {number: {bsonType: "int"}}}'));
 SELECT compare_call('collection_find, index', 2, $$PERFORM doc FROM calls WHERE doc -> 'number' = key$$, $$PERFORM collection_find('calls', number)$$);
-SELECT compare_call('collection_update, index', 2.5, $$UPDATE calls SET doc = bson_update(doc, inc) WHERE doc -> 'number' = key$$, $$PERFORM collection_update('calls', number, inc)$$, :'refill');
+SELECT compare_call('collection_update, index', 2, $$UPDATE calls SET doc = bson_update(doc, inc) WHERE doc -> 'number' = key$$, $$PERFORM collection_update('calls', number, inc)$$, :'refill');
 DROP TABLE calls, calls_before;
