@@ -43,7 +43,7 @@ build bucket test/fuzz/bucket.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
   $bucket/reader.c $bucket/load.c $bucket/whole.c $bucket/kind.c
 build accumulate test/fuzz/accumulate.c test/fuzz/bucket_shim.c test/fuzz/shim.c \
   src/mql/accumulate.c src/mql/accumulate_list.c src/mql/accumulate_series.c src/mql/accumulate_state.c src/mql/accumulate_document.c \
-  src/mql/expression_result.c $bson/names.c $bson/bigsum.c $bson/exactsum.c $bson/distinct.c $bson/compare.c $bson/hash.c $bson/number.c $bson/find.c $bson/path.c \
+  src/mql/expression_result.c src/mql/percentile.c $bson/names.c $bson/bigsum.c $bson/exactsum.c $bson/distinct.c $bson/compare.c $bson/hash.c $bson/number.c $bson/find.c $bson/path.c \
   $bson/builder.c $bson/reader.c $bson/validate.c $(grep -l '^dp_decimal128_from_text' $bson/*.c)
 build diff test/fuzz/diff.c test/fuzz/documents.c test/fuzz/shim.c \
   $bson/diff.c $bson/diff_align.c $bson/diff_carry.c $bson/diff_list.c $bson/path.c $bson/find.c $bson/builder.c $bson/reader.c $bson/validate.c
