@@ -58,8 +58,8 @@ BEGIN
       IF kind IN ('text', '2d', '2dsphere', 'geoHaystack') THEN
         RAISE EXCEPTION 'indexes of the kind "%" are not supported', kind
           USING ERRCODE = 'feature_not_supported',
-                HINT = CASE kind WHEN 'text' THEN 'Use PostgreSQL''s text search' ELSE 'Use PostGIS' END
-                  || ': see docs/search.md.';
+                HINT = CASE kind WHEN 'text' THEN 'Use PostgreSQL''s text search'
+                  ELSE 'Use PostGIS' END || ': see docs/search.md.';
       ELSIF kind <> 'hashed' THEN
         RAISE EXCEPTION 'unknown kind of index "%"', kind
           USING ERRCODE = 'invalid_parameter_value', HINT = 'Specify 1, -1 or "hashed" for a '

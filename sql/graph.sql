@@ -13,8 +13,8 @@ COMMENT ON FUNCTION graph_lookup(regclass, anycompatible, text, text, int, bson,
   'Returns the value that led to the document, the number of steps, the values on the way, the '
   'row''s primary key (NULL without one) and the document, with its depth at depth_field if given. '
   'With a collation, strings compare so, and no index is used. Needs SELECT. Errors: 22004 a NULL, '
-  '22023 a bad path or collation or a negative max_depth, 0A000 a bad filter, 53400 more nodes than '
-  'work_mem times hash_mem_multiplier allows';
+  '22023 a bad path or collation or a negative max_depth, 0A000 a bad filter, 53400 more nodes '
+  'than work_mem times hash_mem_multiplier allows';
 
 CREATE FUNCTION graph_shortest_path(rel regclass, start anycompatible, target "any",
   connect_from text, connect_to text, max_depth int DEFAULT NULL, restrict bson DEFAULT NULL,

@@ -77,9 +77,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_view_create(text, regclass, bson_value, bson) IS
-  'Creates a view of the documents of a pipeline, with the column doc, and returns it; it keeps the '
-  'collation. Its readers need SELECT on what the pipeline reads. Errors: 42P07 the relation exists, 42601 a pipeline '
-  'that writes, those of collection_aggregate';
+  'Creates a view of the documents of a pipeline, with the column doc, and returns it; it keeps '
+  'the collation. Its readers need SELECT on what the pipeline reads. Errors: 42P07 the relation '
+  'exists, 42601 a pipeline that writes, those of collection_aggregate';
 
 -- The server, as in MongoDB's statistics.
 CREATE FUNCTION docpatterns._stats_host() RETURNS text
@@ -106,13 +106,15 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT i.indexrelid, pg_relation_size(i.indexrelid) AS size
       FROM pg_index AS i JOIN stored AS s ON s.oid = i.indrelid
   ), facts AS (
-    SELECT coalesce((options OPERATOR(@extschema@.->) 'storageStats')::int8, 1) AS scale, sum(docs)::int8 AS docs, sum(docs * width)::int8 AS bytes,
+    SELECT coalesce((options OPERATOR(@extschema@.->) 'storageStats')::int8, 1) AS scale,
+           sum(docs)::int8 AS docs, sum(docs * width)::int8 AS bytes,
            sum(size)::int8 AS size, sum(scans)::int8 AS scans,
            (SELECT coalesce(sum(i.size), 0)::int8 FROM indexes AS i) AS index_size
       FROM stored
   )
   SELECT @extschema@.bson_build('ns', (SELECT concat(n.nspname, '.', c.relname)
-      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = rel), 'host', docpatterns._stats_host(), 'localTime', now())
+      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = rel),
+      'host', docpatterns._stats_host(), 'localTime', now())
     OPERATOR(@extschema@.||) CASE WHEN options OPERATOR(@extschema@.?) 'storageStats'
       THEN @extschema@.bson_build('storageStats', @extschema@.bson_build(
         'size', docpatterns._int(bytes / scale), 'count', docpatterns._int(docs),
