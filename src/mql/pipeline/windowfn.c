@@ -48,6 +48,10 @@ bucket(PG_FUNCTION_ARGS)
 		DpValue boundary;
 		DpIter iter;
 
+		if (boundaries.type != DP_TYPE_ARRAY)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("boundaries must be an array, not %s", dp_type_name(boundaries.type))));
 		dp_iter_init_value(&iter, &boundaries);
 		while (dp_iter_next_value(&iter, &boundary))
 		{
