@@ -68,5 +68,5 @@ ANALYZE readings;
 SELECT compare('$group over buckets, to SQL', 1.2, $$SELECT count(d) FROM (SELECT bson_build('_id', bson_build('s', sensor, 'h', bucket_start('1 hour', ts)), 'n', count(*)::int, 't', avg(temperature), 'm', sum(moisture)::int) AS d FROM readings GROUP BY sensor, bucket_start('1 hour', ts) OFFSET 0) AS r$$,
   pipeline('readings', '[{$group: {_id: {s: "$sensor", h: {$dateTrunc: {date: "$ts", unit: "hour"}}}, n: {$sum: 1}, t: {$avg: "$temperature"}, m: {$sum: "$moisture"}}}]'));
 DROP FOREIGN TABLE readings;
-SELECT compare('ten stages, compiled', 'infinity', 'SELECT 1', $$SELECT docpatterns._pipeline_statements('orders', '[{$match: {status: "x", at: {$gt: 5}}}, {$set: {a: {$add: ["$amount", 1]}}}, {$unwind: "$items"}, {$match: {"items.n": 3}}, {$group: {_id: "$status", n: {$sum: "$a"}}}, {$sort: {n: -1}}, {$limit: 10}, {$project: {n: 1}}, {$set: {x: 1}}, {$match: {n: {$gt: 3}}}]', NULL)$$);
+SELECT compare('ten stages, compiled', 'infinity', 'SELECT 1', $$SELECT docpatterns._pipeline_statements('orders', '[{$match: {status: "x", at: {$gt: 5}}}, {$set: {a: {$add: ["$amount", 1]}}}, {$unwind: "$items"}, {$match: {"items.n": 3}}, {$group: {_id: "$status", n: {$sum: "$a"}}}, {$sort: {n: -1}}, {$limit: 10}, {$project: {n: 1}}, {$set: {x: 1}}, {$match: {n: {$gt: 3}}}]', NULL, NULL)$$);
 DROP TABLE orders, customers, orders_jsonb, customers_jsonb;
