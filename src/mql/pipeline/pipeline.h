@@ -256,6 +256,9 @@ extern void dp_stage_check_totals(DpQuery *q, const DpValue *totals, const DpLoc
 /* Whether the totals depend on the order in which the documents come. */
 extern bool dp_totals_are_ordered(const DpValue *totals);
 
+/* Whether an accumulator counts documents: {$count: {}} or {$sum: 1}. */
+extern bool dp_total_is_count(const DpElement *accumulator);
+
 /* ---------------------------------------------------------------- specifications */
 
 /* The flags of dp_expr_compile() for expressions of a query. */

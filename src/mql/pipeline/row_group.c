@@ -25,7 +25,6 @@ static char *group_start(const DpRow *row, const DpValue *spec);
 static bool text_of(const DpValue *spec, const char *name, const char **text);
 static const DpRowColumn *column_of(const DpRow *row, const DpValue *v);
 static char *aggregate(const DpRow *row, const DpElement *accumulator);
-static bool is_one_each(const DpElement *accumulator);
 
 bool
 dp_query_group_row(DpQuery *q, const DpValue *id, const DpValue *totals)
@@ -213,7 +212,7 @@ aggregate(const DpRow *row, const DpElement *accumulator)
 	bool range = strcmp(name, "min") == 0 || strcmp(name, "max") == 0;
 	bool native;
 
-	if (is_one_each(accumulator))
+	if (dp_total_is_count(accumulator))
 		return "docpatterns._int(pg_catalog.count(*))";
 	if (c == NULL || c->kind == DP_ROW_OTHER || !(sum || avg || range))
 		return NULL;
@@ -236,13 +235,4 @@ aggregate(const DpRow *row, const DpElement *accumulator)
 		return psprintf("coalesce(%s.sum(%s.to_bson(%s)), '0'::%s.bson_value)", row->own, row->own,
 						c->sql, row->own);
 	return psprintf("%s.%s(%s.to_bson(%s))", row->own, name, row->own, c->sql);
-}
-
-/* Whether it counts documents: {$count: {}} or {$sum: 1}. */
-static bool
-is_one_each(const DpElement *accumulator)
-{
-	return strcmp(accumulator->name, "$count") == 0 ||
-		   (strcmp(accumulator->name, "$sum") == 0 && accumulator->value.type == DP_TYPE_INT32 &&
-			dp_get_int32(accumulator->value.data) == 1);
 }

@@ -17,7 +17,6 @@ static void check_id(const DpValue *id, const DpLocation *location);
 static char *accumulate(DpQuery *q, const DpValue *totals, const char *order, const char *key);
 static bool totals_vary(const DpValue *totals);
 static bool next_total(DpIter *fields, DpElement *accumulator);
-static bool is_count(const DpElement *e);
 static bool are_plain(const DpValue *totals);
 static bool merges_rows(const DpElement *e);
 static char *plain_total(DpQuery *q, const DpValue *field, const char *order);
@@ -135,7 +134,7 @@ plain_total(DpQuery *q, const DpValue *field, const char *order)
 
 	dp_iter_init_value(&fields, field);
 	(void) dp_iter_next(&fields, &e);
-	if (is_count(&e))
+	if (dp_total_is_count(&e))
 		return "docpatterns._int(pg_catalog.count(*))";
 	if (merges_rows(&e))
 		return psprintf("%s.bson_merge_agg(%s%s%s)", own, q->doc, order == NULL ? "" : " ORDER BY ",
@@ -159,12 +158,12 @@ next_total(DpIter *fields, DpElement *accumulator)
 	return dp_iter_next(&iter, accumulator);
 }
 
-static bool
-is_count(const DpElement *e)
+bool
+dp_total_is_count(const DpElement *accumulator)
 {
-	return strcmp(e->name, "$count") == 0 ||
-		   (strcmp(e->name, "$sum") == 0 && e->value.type == DP_TYPE_INT32 &&
-			dp_get_int32(e->value.data) == 1);
+	return strcmp(accumulator->name, "$count") == 0 ||
+		   (strcmp(accumulator->name, "$sum") == 0 && accumulator->value.type == DP_TYPE_INT32 &&
+			dp_get_int32(accumulator->value.data) == 1);
 }
 
 /* Whether the documents themselves are merged. */
@@ -186,7 +185,7 @@ are_plain(const DpValue *totals)
 	dp_iter_init_value(&fields, totals);
 	while (next_total(&fields, &e))
 	{
-		if (is_count(&e) || merges_rows(&e))
+		if (dp_total_is_count(&e) || merges_rows(&e))
 			continue;
 		if ((strcmp(e.name, "$sum") != 0 && strcmp(e.name, "$avg") != 0) ||
 			e.value.type != DP_TYPE_STRING || DP_STRING_DATA(&e.value)[0] != '$' ||
