@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(211);
+SELECT plan(213);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -202,6 +202,8 @@ SELECT throws_ok($t$SELECT run('[{$out: "orders"}]')$t$, '0A000', 'pipeline read
 SELECT throws_ok($t$SELECT run('paid', '[{$out: "orders"}]')$t$, '0A000', NULL, 'nor through a view');
 SELECT throws_ok($t$SELECT run('parts', '[{$out: "parts1"}]')$t$, '0A000', NULL, 'nor of a partition');
 SELECT throws_ok($t$SELECT run('[{$out: "paid"}]')$t$, '42809', NULL, 'a view is no target');
+SELECT throws_ok($t$SELECT run('[{$out: {db: null, coll: "x"}}]')$t$, '22023', NULL, '$out takes no schema that is null');
+SELECT throws_ok($t$SELECT run('[{$out: {db: "", coll: "x"}}]')$t$, '22023', NULL, 'or empty');
 SELECT throws_ok($t$SELECT run('[{$out: "x"}, {$match: {}}]')$t$, '22023', NULL, 'nothing follows $out');
 SELECT throws_ok($t$SELECT run('[{$facet: {a: [{$out: "x"}]}}]')$t$, '22023', NULL, 'nor is it inside a stage');
 

@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(200);
+SELECT plan(202);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -152,6 +152,8 @@ ROLLBACK TO books;
 -- null options, deep paths, dotted names
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {from: "books", localField: null, foreignField: "", let: null, pipeline: [{$match: {_id: 2}}, {$project: {_id: 1}}], as: "b"}}, {$project: {b: 1}}]'), '{"_id": 1, "b": [{"_id": 2}]}', 'fields and variables that are null are not given');
 SELECT throws_ok(format($$SELECT run('customers', '[{$lookup: {from: "books", localField: "a%s", foreignField: "b", as: "b"}}]')$$, repeat('.a', 200)), '22023', NULL, 'a path has up to 200 parts');
+SELECT is(run('customers', '[{$match: {_id: 1}}, {$set: {f: {$literal: {$ref: "books", $id: 2}}}}, {$lookup: {from: "books", localField: "f.$id", foreignField: "_id", as: "b"}}, {$project: {n: "$b._id"}}]'), '{"_id": 1, "n": [2]}', 'the fields of a DBRef');
+SELECT throws_ok($$SELECT run('customers', '[{$lookup: {from: "books", localField: "f.$ids", foreignField: "_id", as: "b"}}]')$$, '22023', NULL, 'not others with a dollar');
 SELECT throws_ok($$SELECT run('customers', '[{$set: {a: {"b.c": 1}}}]')$$, '22023', NULL, 'names inside documents have no dots');
 SELECT throws_ok($$SELECT run('customers', '[{$unset: "a\u0000b"}]')$$, '22023', NULL, 'a path has no zero byte');
 SELECT throws_like($$SELECT collection_aggregate('customers', '[{$graphLookup: {from: "books", startWith: 1, connectFromField: "a", connectToField: "b", as: "c"}}]')$$, '%split documents%');

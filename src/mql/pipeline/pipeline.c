@@ -293,11 +293,19 @@ dp_stage_check_field(const char *name, const DpLocation *location)
 
 	if (len == 0 || name[0] == '.' || name[len - 1] == '.' || strstr(name, "..") != NULL)
 		dp_bad_spec(location, "a path must not have empty parts");
-	if (name[0] == '$' || strstr(name, ".$") != NULL)
-		dp_bad_spec(location, "a part of a path must not begin with a dollar sign");
-	for (const char *dot = name; (dot = strchr(dot, '.')) != NULL; dot++)
-		if (++parts > MAX_PARTS)
+	for (const char *part = name; part != NULL; parts++)
+	{
+		Size n = strcspn(part, ".");
+
+		/* the fields of a DBRef are allowed */
+		if (part[0] == '$' && (part == name || !((n == 3 && strncmp(part, "$id", n) == 0) ||
+												 (n == 4 && strncmp(part, "$ref", n) == 0) ||
+												 (n == 3 && strncmp(part, "$db", n) == 0))))
+			dp_bad_spec(location, "a part of a path must not begin with a dollar sign");
+		if (parts > MAX_PARTS)
 			dp_bad_spec(location, "a path must not have more than %d parts", MAX_PARTS);
+		part = part[n] == '.' ? part + n + 1 : NULL;
+	}
 }
 
 char *

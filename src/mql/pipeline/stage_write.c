@@ -46,8 +46,8 @@ typedef struct Merge
 	const char *at;  /* SQL: where the stage is, for errors */
 } Merge;
 
-static Oid
-target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, const char **name);
+static Oid target_relation(DpQuery *q, const DpValue *into, bool merges, const DpLocation *location,
+						   const char **name);
 static void merge_on(Merge *merge, const DpValue *spec, const DpLocation *location);
 static int choice(const DpValue *spec, const char *const *names, int n, const DpLocation *location);
 static void merge_stages(Merge *merge, const DpValue *spec, const DpLocation *location);
@@ -125,7 +125,7 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 			merge.missing != MISSING_INSERT)
 			dp_bad_spec(location, "\"whenMatched\" and \"whenNotMatched\" write nothing");
 	}
-	relid = target_relation(q, &into, location, &name);
+	relid = target_relation(q, &into, true, location, &name);
 	if (!OidIsValid(relid))
 	{
 		if (merge.missing != MISSING_INSERT)
@@ -208,11 +208,12 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 }
 
 /*
- * The relation that a stage writes to: a name, or {db: schema, coll: name}.  Invalid if it does not
- * exist; then *name is how SQL spells it.
+ * The relation that a stage writes to: a name, or {db: schema, coll: name}.  $merge takes an empty
+ * schema for none.  Invalid if it does not exist; then *name is how SQL spells it.
  */
 static Oid
-target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, const char **name)
+target_relation(DpQuery *q, const DpValue *into, bool merges, const DpLocation *location,
+				const char **name)
 {
 	List *names;
 	RangeVar *relation;
@@ -235,10 +236,14 @@ target_relation(DpQuery *q, const DpValue *into, const DpLocation *location, con
 				collection = dp_stage_string(&e.value, &inner);
 			else if (strcmp(e.name, "db") != 0 && strcmp(e.name, "timeseries") != 0)
 				dp_bad_spec(&inner, "a collection has no option \"%s\"", e.name);
-			else if (e.value.type == DP_TYPE_NULL)
+			else if (e.value.type == DP_TYPE_NULL && (merges || strcmp(e.name, "db") != 0))
 				continue;
 			else if (strcmp(e.name, "db") == 0)
+			{
 				schema = dp_stage_string(&e.value, &inner);
+				if (schema[0] == '\0' && !merges)
+					dp_bad_spec(&inner, "the name of a schema must not be empty");
+			}
 			else
 				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								errmsg("time series collections are not supported"),
@@ -564,7 +569,7 @@ dp_stage_out(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	DpDocTarget target;
 	const char *name;
-	Oid relid = target_relation(q, spec, location, &name);
+	Oid relid = target_relation(q, spec, false, location, &name);
 
 	if (!OidIsValid(relid))
 	{
