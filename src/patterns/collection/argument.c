@@ -10,7 +10,6 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/text.h"
 #include "patterns/collection/calls.h"
@@ -26,12 +25,7 @@ dp_call_document(FunctionCallInfo fcinfo, int n)
 struct varlena *
 dp_call_no_fields(void)
 {
-	DpBuilder b;
-
-	dp_builder_init(&b, DP_DOCUMENT_MIN_SIZE);
-	dp_builder_begin_document(&b);
-	dp_builder_end(&b);
-	return dp_builder_finish_bson(&b);
+	return dp_document_to_varlena(dp_empty_document, DP_DOCUMENT_MIN_SIZE);
 }
 
 struct varlena *
