@@ -75,6 +75,7 @@ static bool change_single(Change *c);
 static bool change_located(Change *c);
 static void change_split(Change *c);
 static void change_rows(Change *c, const char *row);
+static int64 count_rows(Change *c);
 static void change_insert(Change *c, bool last);
 static DpUpdate *compile_update(const Change *c);
 static void project(void *arg);
@@ -416,6 +417,7 @@ change_rows(Change *c, const char *row)
 	const char *column = quote_identifier(call->sql[DP_CALL_DOC_COLUMN]);
 	bool returns = c->finds && (c->deletes || c->return_new);
 	Seen own = { .ticket = ++last_ticket, .context = CurrentMemoryContext, .outer = seen_last };
+	int64 shown = 0;
 	DpFirstRow result;
 	StringInfoData sql;
 
@@ -450,6 +452,9 @@ change_rows(Change *c, const char *row)
 	if (returns)
 		appendStringInfo(&sql, " RETURNING t.%s", column);
 
+	/* conditions of a view can be tested after those of the update: what these saw may be hidden */
+	if (c->multi && !c->deletes && !call->is_table)
+		shown = count_rows(c);
 	dp_first_row_init(&result);
 	dp_call_set(c->params, DP_PARAM_TICKET, Int64GetDatum(own.ticket));
 	seen_last = &own;
@@ -469,13 +474,27 @@ change_rows(Change *c, const char *row)
 		seen_last = own.outer;
 	}
 	PG_END_TRY();
-	c->matched = c->modified + own.unchanged;
+	c->matched =
+		call->is_table || !c->multi ? c->modified + own.unchanged : Max(c->modified, shown);
 	c->doc = NULL;
 	if (returns && !result.nulls[0])
 		c->doc = (struct varlena *) DatumGetPointer(result.values[0]);
 	else if (c->finds && own.doc != NULL)
 		c->doc = PG_DETOAST_DATUM(PointerGetDatum(own.doc));
 	c->tested = own.count;
+}
+
+/* How many rows match. */
+static int64
+count_rows(Change *c)
+{
+	DpFirstRow row;
+
+	dp_first_row_init(&row);
+	dp_call_write(psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s",
+						   c->call.sql[DP_CALL_SOURCE], c->call.sql[DP_CALL_CONDITIONS]),
+				  c->params, &row.methods);
+	return DatumGetInt64(row.values[0]);
 }
 
 /* Changes whole documents, of which patterns write the parts. */
