@@ -78,11 +78,11 @@ typedef struct DpCall
 	struct varlena *array_filters;
 
 	/* results */
-	const char *sql[DP_CALL_PARTS]; /* valid until the next call */
-	bool is_table;                  /* rows can be locked while they are located */
-	bool is_single;                 /* one row at most, by its key, and one statement may try */
-	Oid base;  /* of a view whose rows triggers of ours write: their table; else 0 */
-	bool once; /* they are for these values only */
+	const char *sql[DP_CALL_PARTS];
+	bool is_table;  /* rows can be locked while they are located */
+	bool is_single; /* one row at most, by its key, and one statement may try */
+	Oid base;       /* of a view whose rows triggers of ours write: their table; else 0 */
+	bool once;      /* they are for these values only */
 	Datum *operands;
 	const uint8 **origins; /* where in the filter each is a value, if not once */
 	int noperands;

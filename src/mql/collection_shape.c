@@ -89,8 +89,10 @@ dp_shape_find(DpShape *shape, DpCall *call)
 		return false;
 
 	found->used = ++uses;
+	/* copies: triggers can make other calls, which replace the shape */
 	for (int i = 0; i < DP_CALL_PARTS; i++)
-		call->sql[i] = found->call.sql[i];
+		if (found->call.sql[i] != NULL)
+			call->sql[i] = pstrdup(found->call.sql[i]);
 	call->is_table = found->call.is_table;
 	call->is_single = found->call.is_single;
 	call->base = found->call.base;

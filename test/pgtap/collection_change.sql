@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(116);
+SELECT plan(120);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
@@ -144,6 +144,24 @@ GRANT SELECT, INSERT ON many TO change_writer;
 SET LOCAL ROLE change_writer;
 SELECT is(bulk('[{insertOne: {document: {_id: 30}}}, {updateOne: {filter: {_id: 30}, update: {$set: {a: 1}}}}, {deleteOne: {filter: {_id: 30}}}]', false), '0 insertOne id 30, 1 updateOne 42501, 2 deleteOne 42501', 'rights are those of each operation');
 RESET ROLE;
+
+-- ---------------------------------------------------------------- conditions of views, calls inside calls
+SELECT collection_create('listed') \g /dev/null
+INSERT INTO listed (doc) SELECT bson_build('_id', i) FROM generate_series(1, 9) AS i;
+CREATE TABLE allowed AS SELECT i FROM generate_series(1, 2) AS i;
+CREATE VIEW few_listed AS SELECT * FROM listed WHERE EXISTS (SELECT FROM allowed WHERE listed.doc -> '_id' = i);
+SELECT is((SELECT (matched, modified)::text FROM collection_update('few_listed', '{}', '{$max: {_id: 0}}', multi => true)), '(2,0)', 'rows that a view hides are not counted');
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('few_listed', '{_id: {$in: [8, 10]}}', '{$setOnInsert: {_id: 10}}', multi => true, upsert => true)), '(0,0,10)', 'and do not keep an upsert from its insertion');
+CREATE FUNCTION call_others() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. current_setting('change.calls')::int LOOP PERFORM collection_count('plain', bson_build('f' || i || repeat('x', i), 1)); END LOOP;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER call_others BEFORE UPDATE ON listed FOR EACH STATEMENT EXECUTE FUNCTION call_others();
+SELECT set_config('change.calls', '0', true) \g /dev/null
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 21}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,21)', 'an upsert');
+SELECT set_config('change.calls', '70', true) \g /dev/null
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 22}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,22)', 'whose trigger makes many other calls');
 
 SELECT * FROM finish();
 ROLLBACK;
