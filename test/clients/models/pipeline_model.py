@@ -122,7 +122,7 @@ def same(a, b, lax=False, near=1e-9):
         if a == b:
             return True
         return rank(a) > 1 and math.isclose(float(a), float(b), rel_tol=near, abs_tol=near)
-    if kind(a) != kind(b):
+    if isinstance(a, Poison) or isinstance(b, Poison) or kind(a) != kind(b):
         return False
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[name], b[name], lax) for name in a)
@@ -739,8 +739,6 @@ def condition(doc, path, op, operand, let):
         found = [v for v in found if not isinstance(v, Bag)]
         if isinstance(operand, list) and op != '$in':
             raise Unsure('a bag in a filter')
-    if path == '_id':
-        found = [v for v in found if v is not MISSING]
     if op == '$in':
         return any(compares('$eq', v, x) for v in found for x in operand)
     if op == '$exists':
@@ -1050,11 +1048,14 @@ def totals(head, fields, rows, let, made):
 
 
 def group(rows, spec, let, others):
-    made = Rows([], False, rows.poisoned)
+    made, by = Rows([], False, rows.poisoned), spec['_id']
     fields = {name: e for name, e in spec.items() if name != '_id'}
+    if isinstance(by, dict) and not next(iter(by), '$').startswith('$') and any(
+            rank(e) is not None or isinstance(e, bool) for e in by.values()):
+        raise Refused('a key with included fields')
 
     def value(doc):
-        v = evaluate(spec['_id'], variables(doc, let))
+        v = evaluate(by, variables(doc, let))
         return None if v is MISSING else v
     for v, docs in groups_of(rows, value):
         totals({'_id': v}, fields, Rows(docs, rows.ordered), let, made)
@@ -1282,7 +1283,9 @@ def partitions(rows, spec, let):
                 raise Refused('a partition by an array')
             return {name: v for name, v in found.items() if v is not MISSING}
         v = evaluate(spec.get('partitionBy'), variables(doc, let))
-        return refuse('a partition by an array') if isinstance(v, list) else v
+        if isinstance(v, list):
+            raise Refused('a partition by an array')
+        return None if v is MISSING else v
     return groups_of(rows, value)
 
 
