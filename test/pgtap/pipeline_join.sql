@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(202);
+SELECT plan(206);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -84,6 +84,11 @@ SELECT results_eq(format('SELECT * FROM found(%L, %L, %L, %L, %L) ORDER BY 1, 2'
 -- plans
 SELECT matches(plan('orders', '[{$match: {_id: 10}}, {$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r"}}]'), 'Index Scan using customers_pkey', 'a key is found by its index');
 SELECT cmp_ok(length(plan('orders', (SELECT format('[%s]', string_agg(format('{$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r%s"}}', i), ',')) FROM generate_series(1, 12) AS i))), '<', 100000, 'a plan does not double with each stage');
+SELECT cmp_ok(lengths[2], '<', 4 * lengths[1], 'nor grow with its square') FROM (SELECT array_agg(length(plan('orders', (SELECT format('[%s]', string_agg(format('{$lookup: {from: "customers", localField: "c", foreignField: "_id", as: "r%s"}}', i), ',')) FROM generate_series(1, n) AS i))) ORDER BY n) FROM unnest('{80, 240}'::int[]) n) l (lengths);
+SELECT is(run('orders', (SELECT format('[{$lookup: {from: "customers", let: {v: "$c"}, pipeline: [%s, {$set: {f: {$add: ["$f", "$$v"]}}}, {$unset: "name"}], as: "r"}}, {$match: {r: {$ne: []}}}]', string_agg(format('{$set: {f: %s}}, {$sort: {f: 1, _id: 1}}, {$limit: 3}, {$match: {$expr: {$eq: ["$_id", "$$v"]}}}', i), ',')) FROM generate_series(1, 60) AS i)),
+  E'{"_id": 10, "c": 1, "n": 5, "r": [{"_id": 1, "by": 3, "f": 61}]}\n{"_id": 11, "c": 2, "n": 6, "r": [{"_id": 2, "by": 1, "f": 62}]}\n{"_id": 12, "c": 1.0, "n": 7, "r": [{"_id": 1, "by": 3, "f": 61.0}]}', 'many stages inside of $lookup, with a variable');
+SELECT is((SELECT count(*) FROM collection_aggregate('orders', p((SELECT format('[{$sort: {_id: -1}}, %s, {$unionWith: {coll: "customers", pipeline: [%1$s]}}, {$out: "%s"}]', string_agg('{$redact: "$$KEEP"}, {$skip: 0}, {$limit: 7}', ','), 'written') FROM generate_series(1, 60))))), 0::bigint, 'so many of two queries, which are written');
+SELECT is((SELECT array_agg((doc ->> '_id')::int ORDER BY doc) FROM written), '{1,2,3,11,12,13,14,15,16,17}', 'are the same documents');
 SELECT matches(plan('local', '[{$lookup: {from: "gin", localField: "a", foreignField: "a", as: "r"}}]'), 'Bitmap Index Scan on gin_d_idx', 'a GIN index');
 SELECT matches(plan('local', '[{$lookup: {from: "gin", let: {v: "$a"}, pipeline: [{$match: {$and: [{x: 1}, {$expr: {$and: [{$eq: ["$$v", "$a"]}]}}]}}], as: "r"}}]'), 'Bitmap Index Scan on gin_d_idx', 'also by $expr');
 SELECT matches(plan('local', '[{$lookup: {from: "strict", localField: "b", foreignField: "a", as: "r"}}]'), 'Index Cond: \(\(d -> ''a''::text\) = ANY', 'a btree');

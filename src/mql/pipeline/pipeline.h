@@ -60,7 +60,8 @@ typedef struct DpQuery
 	struct DpRow *row;   /* of a relation without documents, or NULL */
 	const char *row_doc; /* its document: doc as long as that is the row's */
 	const char *let;     /* SQL: the document of variables; NULL if there are none */
-	StringInfoData with;
+	const char *with;    /* queries that the others name; NULL: none */
+	int levels;          /* of subqueries so far */
 	const char *members; /* of the last UNION ALL, and the query when it was added */
 	const char *united;
 	StringInfoData from; /* empty until the source has been chosen */

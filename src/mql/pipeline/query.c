@@ -5,6 +5,9 @@
  * SQL has a fixed order of clauses: conditions, groups, order, limit, result.  A stage whose clause
  * comes before one that is already there needs a subquery.  An expression that is needed twice is
  * computed in a subquery that the planner does not flatten (OFFSET 0).
+ *
+ * The planner copies a subquery at each level around it.  After MOST_LEVELS levels the next one is
+ *a WITH query, so that time and memory grow with the number of stages and not with its square.
  */
 #include "postgres.h"
 
@@ -14,6 +17,8 @@
 #include "mql/collection_calls.h"
 #include "mql/pipeline/pipeline.h"
 #include "mql/pipeline/row.h"
+
+#define MOST_LEVELS 50
 
 static void append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence);
 static void append_clauses(StringInfo sql, DpQuery *q, bool fence);
@@ -28,7 +33,6 @@ dp_query_make(DpPipeline *pipeline, Oid relid, const char *let)
 	q->pipeline = pipeline;
 	q->relid = relid;
 	q->let = let;
-	initStringInfo(&q->with);
 	initStringInfo(&q->from);
 	initStringInfo(&q->where);
 	return q;
@@ -58,6 +62,8 @@ dp_query_text(DpQuery *q)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
+	if (q->with != NULL)
+		appendStringInfo(&sql, "WITH %s ", q->with);
 	append_select(&sql, q, NULL, false);
 	return sql.data;
 }
@@ -67,7 +73,7 @@ append_select(StringInfo sql, DpQuery *q, const char *extra, bool fence)
 {
 	const char *doc = dp_query_doc(q);
 
-	appendStringInfo(sql, "%sSELECT %s AS doc", q->with.data, doc);
+	appendStringInfo(sql, "SELECT %s AS doc", doc);
 	if (extra != NULL)
 		appendStringInfo(sql, ", %s", extra);
 	append_clauses(sql, q, fence);
@@ -119,22 +125,29 @@ dp_query_fence(DpQuery *q, const char *extra)
 static void
 nest(DpQuery *q, const char *extra, bool fence)
 {
-	StringInfoData from;
+	StringInfoData select;
+	const char *with = q->with;
 	char *alias;
 
-	initStringInfo(&from);
-	appendStringInfoChar(&from, '(');
-	append_select(&from, q, extra, fence);
+	initStringInfo(&select);
+	append_select(&select, q, extra, fence);
 	alias = dp_query_alias(q, "q");
-	appendStringInfo(&from, ") AS %s", alias);
 	q->ordered = q->ordered || q->order != NULL || q->window != NULL;
-	dp_query_restart(q, from.data, alias);
+	if (++q->levels % MOST_LEVELS > 0)
+		dp_query_restart(q, psprintf("(%s) AS %s", select.data, alias), alias);
+	else
+	{
+		with = psprintf("%s%s%s AS MATERIALIZED (%s)", with == NULL ? "" : with,
+						with == NULL ? "" : ", ", alias, select.data);
+		dp_query_restart(q, alias, alias);
+	}
+	q->with = with;
 }
 
 void
 dp_query_restart(DpQuery *q, const char *from, const char *alias)
 {
-	resetStringInfo(&q->with);
+	q->with = NULL;
 	resetStringInfo(&q->from);
 	appendStringInfoString(&q->from, from);
 	resetStringInfo(&q->where);

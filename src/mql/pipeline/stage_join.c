@@ -229,8 +229,8 @@ reads_all(DpQuery *q, const Lookup *l)
 	float4 rows;
 
 	(void) dp_query_doc(q);
-	if (!OidIsValid(q->relid) || q->pipeline->depth > 1 || q->from.data[0] == '(' ||
-		q->where.len > 0 || q->group != NULL || q->limited || q->skip > 0)
+	if (!OidIsValid(q->relid) || q->pipeline->depth > 1 || q->with != NULL ||
+		q->from.data[0] == '(' || q->where.len > 0 || q->group != NULL || q->limited || q->skip > 0)
 		return false;
 	foreach(lc, q->rest)
 		if (strcmp(((DpStageSpec *) lfirst(lc))->name, "$limit") == 0)
