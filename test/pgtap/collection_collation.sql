@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(69);
+SELECT plan(70);
 
 CREATE TABLE made AS SELECT collection_create('w');
 SELECT collection_insert('w', '[{_id: 1, n: "Äpfel", t: ["b", "C"], d: {x: "Ö"}}, {_id: 2, n: "apfel"}, {_id: 3, n: "zebra"}, {_id: 4, n: "APFEL", t: "c"}, {_id: 5, n: "a10"}, {_id: 6, n: "a9"}, {_id: 7, n: 5}, {_id: 8, n: "a b"}, {_id: "Key"}]') \g /dev/null
@@ -37,6 +37,7 @@ SELECT is(collection_find_one_and_update('w', '{_id: 1, t: "B"}', '{$set: {"t.$"
 SELECT is((SELECT (matched, modified)::text FROM collection_replace('w', '{n: "A9"}', '{n: "r"}', collation => '{locale: "en", strength: 2}')), '(1,1)', 'a replacement');
 SELECT is(collection_find_one_and_delete('w', '{n: "R"}', collation => '{locale: "en", strength: 2}') ->> '_id', '6', 'one deleted');
 SELECT is((SELECT deleted FROM collection_bulk_write('w', '[{deleteMany: {filter: {n: "ZEBRA"}, collation: {locale: "en", strength: 1}}}]')), 1::bigint, 'in bulk');
+SELECT is(collection_find_one_and_update('w', '{_id: 50}', '{$addToSet: {t: {$each: ["a", "A"]}}}', upsert => true, return_new => true, collation => '{locale: "en", strength: 2}')::text, '{"_id": 50, "t": ["a"]}', 'an upsert');
 SELECT is(collection_delete('w', '{n: "APFEL"}', multi => true, collation => '{locale: "de", strength: 1}'), 3::bigint, 'many');
 
 -- ---------------------------------------------------------------- split documents, errors

@@ -47,6 +47,7 @@ typedef struct Change
 	Datum upserted; /* the _id, if .. */
 	bool has_upserted;
 	struct varlena *doc;
+	Datum insertion; /* the document of an upsert */
 } Change;
 
 /* The documents that an update sees, which its statement knows by a ticket */
@@ -78,6 +79,8 @@ static void change_rows(Change *c, const char *row);
 static int64 count_rows(Change *c);
 static void change_insert(Change *c, bool last);
 static DpUpdate *compile_update(const Change *c);
+static void by_collation(Change *c, void (*function)(void *));
+static void make_insertion(void *arg);
 static void project(void *arg);
 static bool may_update(Oid relid);
 static Seen *seen_by(int64 ticket);
@@ -269,16 +272,21 @@ change_document(Change *c, FunctionCallInfo fcinfo)
 	c->call.projection = c->projection == NULL ? dp_call_no_fields() : c->projection;
 	change_run(c);
 	if (c->projection != NULL)
-	{
-		DpValue collation;
-
-		if (c->call.collation != NULL)
-			collation = dp_value_of_document(c->call.collation);
-		dp_collated(c->call.collation == NULL ? NULL : &collation, project, c);
-	}
+		by_collation(c, project);
 	if (c->doc == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(c->doc);
+}
+
+/* Runs a function of a call that compares by the call's collation. */
+static void
+by_collation(Change *c, void (*function)(void *))
+{
+	DpValue collation;
+
+	if (c->call.collation != NULL)
+		collation = dp_value_of_document(c->call.collation);
+	dp_collated(c->call.collation == NULL ? NULL : &collation, function, c);
 }
 
 /* What the projection shows of the document.  Its errors are raised also if there is none. */
@@ -524,11 +532,11 @@ static void
 change_insert(Change *c, bool last)
 {
 	const char *const *sql = c->call.sql;
-	Datum doc = PointerGetDatum(dp_update_insert(compile_update(c)));
 	DpFirstRow row;
 
+	by_collation(c, make_insertion);
 	dp_call_set(c->params, DP_PARAM_DOCS,
-				PointerGetDatum(construct_array(&doc, 1, dp_types()->bson, -1, false,
+				PointerGetDatum(construct_array(&c->insertion, 1, dp_types()->bson, -1, false,
 												TYPALIGN_INT)));
 	dp_first_row_init(&row);
 	dp_call_write(psprintf("%s%s RETURNING coalesce(%s, 'null'), t.%s", sql[DP_CALL_INSERTION],
@@ -541,6 +549,14 @@ change_insert(Change *c, bool last)
 	c->upserted = row.values[0];
 	if (c->return_new && !row.nulls[1])
 		c->doc = (struct varlena *) DatumGetPointer(row.values[1]);
+}
+
+static void
+make_insertion(void *arg)
+{
+	Change *c = arg;
+
+	c->insertion = PointerGetDatum(dp_update_insert(compile_update(c)));
 }
 
 /* The update.  Raises INVALID_PARAMETER_VALUE if one document would replace several. */
