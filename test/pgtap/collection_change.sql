@@ -154,14 +154,14 @@ SELECT is((SELECT (matched, modified)::text FROM collection_update('few_listed',
 SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('few_listed', '{_id: {$in: [8, 10]}}', '{$setOnInsert: {_id: 10}}', multi => true, upsert => true)), '(0,0,10)', 'and do not keep an upsert from its insertion');
 CREATE FUNCTION call_others() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  FOR i IN 1 .. current_setting('change.calls')::int LOOP PERFORM collection_count('plain', bson_build('f' || i || repeat('x', i), 1)); END LOOP;
+  FOR i IN 1 .. current_setting('change.calls')::int LOOP PERFORM collection_count('plain', bson_build('f' || i || repeat('longname', i % 20), 1)); END LOOP;
   RETURN NULL;
 END $$;
 CREATE TRIGGER call_others BEFORE UPDATE ON listed FOR EACH STATEMENT EXECUTE FUNCTION call_others();
 SELECT set_config('change.calls', '0', true) \g /dev/null
-SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 21}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,21)', 'an upsert');
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 21, n: 1}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,21)', 'an upsert');
 SELECT set_config('change.calls', '70', true) \g /dev/null
-SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 22}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,22)', 'whose trigger makes many other calls');
+SELECT is((SELECT (matched, modified, upserted)::text FROM collection_update('listed', '{_id: 22, n: 1}', '{$set: {x: 1}}', multi => true, upsert => true)), '(0,0,22)', 'whose trigger makes many other calls');
 
 SELECT * FROM finish();
 ROLLBACK;
