@@ -37,6 +37,14 @@ typedef struct Conditions
 	bool is_keyed; /* one is that the key equals a value */
 	bool variable; /* the filter has $$NOW or $rand, which operators refuse */
 	List *loose;   /* of LooseCondition */
+
+	/* by read_documents(): */
+	struct varlena *near; /* the part of the filter for stored documents, */
+	struct varlena *far;  /* and that for whole ones; NULL if they are empty */
+	bool whole;           /* conditions or the order read whole documents */
+	char *from;
+	char *doc;
+	char *order; /* NULL if there is none */
 } Conditions;
 
 /* What a filter implies for an indexed expression whose path may have arrays */
@@ -60,6 +68,10 @@ static char *filter_operand(Conditions *c, struct varlena *filter);
 static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void prepare(DpCall *call, DpTarget *target);
+static bool call_shows_split(const DpCall *call, DpSplit *split);
+static void
+read_documents(Conditions *c, struct varlena *filter, const DpValue *sort, bool shows_split);
+static void append_filter(Conditions *c, struct varlena *filter);
 static void append_match(Conditions *c, const char *doc, const char *filter);
 
 /*
@@ -139,117 +151,42 @@ static void
 prepare(DpCall *call, DpTarget *target)
 {
 	Conditions c = { .target = target, .call = call };
-	struct varlena *near = call->filter;
-	struct varlena *far = NULL;
-	DpValue spec;
-	char *source;
-	const char *doc;
-	const char *order = "";
-	bool shown = false;    /* what is split off is shown, updated .. */
-	bool computed = false; /* .. or reads them before it is known which rows are shown */
+	DpValue sort;
+	bool shown;
+	const char *order;
 
 	dp_target_find(target);
-	doc = psprintf("t.%s", dp_target_column(target, target->doc));
-	source = psprintf("%s AS t", target->name);
-	spec = dp_value_of_document(near);
-	c.schema = target->schema;
-	initStringInfo(&c.sql);
-	if (spec.len == DP_DOCUMENT_MIN_SIZE)
-		appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
-	else
-	{
-		MemoryContext scratch =
-			AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter of a call",
-								  DP_SPEC_CONTEXT_SIZES);
-		MemoryContext old = MemoryContextSwitchTo(scratch);
-		DpFilter *compiled;
-
-		c.variable = call->collation == NULL && dp_filter_is_variable(&spec, false);
-		compiled =
-			dp_filter_compile(&spec, DP_FILTER_DOCUMENT | (c.variable ? 0 : DP_FILTER_IMMUTABLE),
-							  NULL);
-		MemoryContextSwitchTo(old);
-		if (target->split != NULL)
-			dp_split_filter(target->split, &spec, &near, &far);
-		if (near == NULL)
-			appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
-		else
-			append_match(&c, doc, far == NULL ? "$1" : filter_operand(&c, near));
-		dp_filter_each_comparison(compiled, add_condition, &c);
-		append_loose(&c);
-		MemoryContextDelete(scratch);
-	}
-	computed = far != NULL;
+	/* what is split off is shown or updated */
+	shown = target->split != NULL && call_shows_split(call, target->split);
+	call->once = target->split != NULL && call->update != NULL;
 	if (call->sort != NULL)
-	{
-		spec = dp_value_of_document(call->sort);
-		if (target->split != NULL && dp_split_sort(target->split, &spec))
-			computed = true;
-	}
-	if (target->split != NULL && call->projection != NULL)
-	{
-		DpValue projection = dp_value_of_document(call->projection);
-
-		shown |= dp_split_projection(target->split, &projection);
-	}
-	if (target->split != NULL && call->field != NULL)
-		shown |=
-			dp_split_find(target->split, dp_path_parse(VARDATA_ANY(call->field),
-													   VARSIZE_ANY_EXHDR(call->field))) != NULL;
-	if (target->split != NULL && call->update != NULL)
-	{
-		DpValue update = dp_value_of_varlena(call->update);
-
-		shown |= dp_split_update(target->split, &update);
-		call->once = true;
-	}
-
-	if (computed)
-	{
-		/* once for each row that is left, and not before that is known */
-		call->sql[DP_CALL_SOURCE] =
-			psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w", source,
-					 target->split->whole(target->split));
-		doc = "w.doc";
-		if (far != NULL)
-		{
-			appendStringInfoString(&c.sql, " AND ");
-			append_match(&c, doc, filter_operand(&c, far));
-		}
-	}
-	else
-	{
-		call->sql[DP_CALL_SOURCE] = source;
-		if (shown)
-			doc = target->split->whole(target->split);
-	}
-	call->sql[DP_CALL_DOC] = doc;
+		sort = dp_value_of_document(call->sort);
+	read_documents(&c, call->filter, call->sort == NULL ? NULL : &sort, shown);
+	call->sql[DP_CALL_SOURCE] = c.from;
+	call->sql[DP_CALL_DOC] = c.doc;
 	call->sql[DP_CALL_CONDITIONS] = c.sql.data;
-	if (call->sort != NULL)
-		call->sql[DP_CALL_ORDERING] = sort_order(&c, &spec, doc);
-	if (call->sql[DP_CALL_ORDERING] != NULL)
-		order = psprintf(" ORDER BY %s", call->sql[DP_CALL_ORDERING]);
-	if (computed || shown)
+	call->sql[DP_CALL_ORDERING] = c.order;
+	order = c.order == NULL ? "" : psprintf(" ORDER BY %s", c.order);
+	if (c.whole || shown)
 		call->sql[DP_CALL_CHANGE] = psprintf(
 			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER "
 			"(WHERE pg_catalog.cardinality(c.docs) OPERATOR(pg_catalog.=) 2), "
 			"pg_catalog.array_agg(c.docs) FILTER (WHERE $14) FROM "
 			"(SELECT c.docs FROM (SELECT %s, %s, %s, $1, $11, $12, $14) AS docs FROM %s WHERE %s%s) AS c "
 			"WHERE c.docs IS NOT NULL LIMIT $6) AS c",
-			target->split->change(target->split), near == NULL ? "NULL" : filter_operand(&c, near),
-			far == NULL ? "NULL" : filter_operand(&c, far), call->sql[DP_CALL_SOURCE], c.sql.data,
-			order);
-
-	if (target->is_table)
-		call->sql[DP_CALL_LOCATED] =
-			"t.tableoid OPERATOR(pg_catalog.=) $9 AND t.ctid OPERATOR(pg_catalog.=) $10";
+			target->split->change(target->split),
+			c.near == NULL ? "NULL" : filter_operand(&c, c.near),
+			c.far == NULL ? "NULL" : filter_operand(&c, c.far), c.from, c.sql.data, order);
 	if (target->is_table || target->row != NIL)
 		call->sql[DP_CALL_LOCATE] =
 			psprintf("SELECT %s FROM %s WHERE %s%s LIMIT 1",
 					 target->is_table ? "t.tableoid, t.ctid, NULL"
 									  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
 												 dp_target_row_condition(target)),
-					 source, c.sql.data, order);
+					 c.from, c.sql.data, order);
+	if (target->is_table)
+		call->sql[DP_CALL_LOCATED] =
+			"t.tableoid OPERATOR(pg_catalog.=) $9 AND t.ctid OPERATOR(pg_catalog.=) $10";
 	call->is_table = target->is_table;
 	call->is_single = target->is_table && c.is_keyed &&
 					  dp_target_is_single(target, call->update != NULL ? TRIGGER_TYPE_UPDATE
@@ -265,11 +202,98 @@ prepare(DpCall *call, DpTarget *target)
 		call->sql[DP_CALL_KEY_COLUMN] = dp_target_attribute(target, target->key);
 }
 
+static bool
+call_shows_split(const DpCall *call, DpSplit *split)
+{
+	DpValue value;
+
+	if (call->projection != NULL)
+	{
+		value = dp_value_of_document(call->projection);
+		if (dp_split_projection(split, &value))
+			return true;
+	}
+	if (call->field != NULL &&
+		dp_split_find(split, dp_path_parse(VARDATA_ANY(call->field),
+										   VARSIZE_ANY_EXHDR(call->field))) != NULL)
+		return true;
+	if (call->update == NULL)
+		return false;
+	value = dp_value_of_varlena(call->update);
+	return dp_split_update(split, &value);
+}
+
+/*
+ * Divides what a statement reads between stored and whole documents.  filter and sort may be NULL;
+ * shows_split: split fields are shown.
+ */
+static void
+read_documents(Conditions *c, struct varlena *filter, const DpValue *sort, bool shows_split)
+{
+	DpSplit *split = c->target->split;
+
+	c->schema = c->target->schema;
+	c->from = psprintf("%s AS t", c->target->name);
+	c->doc = psprintf("t.%s", dp_target_column(c->target, c->target->doc));
+	c->near = filter;
+	initStringInfo(&c->sql);
+	if (filter != NULL && DP_DOC_SIZE(filter) > DP_DOCUMENT_MIN_SIZE)
+		append_filter(c, filter);
+	else
+		appendStringInfo(&c->sql, "%s IS NOT NULL", c->doc);
+	c->whole = c->far != NULL || (sort != NULL && split != NULL && dp_split_sort(split, sort));
+	if (c->whole)
+	{
+		/* once for each row that is left, and not before that is known */
+		c->from = psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w", c->from,
+						   split->whole(split));
+		c->doc = "w.doc";
+		if (c->far != NULL)
+		{
+			appendStringInfoString(&c->sql, " AND ");
+			append_match(c, c->doc, filter_operand(c, c->far));
+		}
+	}
+	else if (shows_split)
+		c->doc = split->whole(split);
+	if (sort != NULL)
+		c->order = sort_order(c, sort, c->doc);
+}
+
+/* The conditions of a filter on stored documents; sets near and far. */
+static void
+append_filter(Conditions *c, struct varlena *filter)
+{
+	DpValue spec = dp_value_of_document(filter);
+	MemoryContext scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter of a call",
+							  DP_SPEC_CONTEXT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	DpFilter *compiled;
+
+	c->variable =
+		c->call != NULL && c->call->collation == NULL && dp_filter_is_variable(&spec, false);
+	compiled =
+		dp_filter_compile(&spec, DP_FILTER_DOCUMENT | (c->variable ? 0 : DP_FILTER_IMMUTABLE),
+						  NULL);
+	MemoryContextSwitchTo(old);
+	if (c->target->split != NULL)
+		dp_split_filter(c->target->split, &spec, &c->near, &c->far);
+	if (c->near == NULL)
+		appendStringInfo(&c->sql, "%s IS NOT NULL", c->doc);
+	else
+		append_match(c, c->doc,
+					 c->call != NULL && c->far == NULL ? "$1" : filter_operand(c, c->near));
+	dp_filter_each_comparison(compiled, add_condition, c);
+	append_loose(c);
+	MemoryContextDelete(scratch);
+}
+
 /* Appends whether a document matches a filter. */
 static void
 append_match(Conditions *c, const char *doc, const char *filter)
 {
-	if (c->call->collation != NULL)
+	if (c->call != NULL && c->call->collation != NULL)
 		appendStringInfo(&c->sql, "docpatterns._collated_match(%s, %s, $8)", doc, filter);
 	else if (c->variable)
 		appendStringInfo(&c->sql, "docpatterns._match(%s, %s, NULL)", doc, filter);
@@ -614,51 +638,20 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, cons
 					 DpDocSource *source)
 {
 	DpTarget target;
-	Conditions c = { 0 };
-	bool whole = false;
-	struct varlena *far = NULL;
+	Conditions c = { .target = &target };
+	bool shown;
 
 	dp_target_open(&target, relid);
 	dp_target_find(&target);
-	c.target = &target;
-	c.schema = target.schema;
-	initStringInfo(&c.sql);
-	source->from = psprintf("%s AS t", target.name);
-	source->doc = psprintf("t.%s", dp_target_column(&target, target.doc));
-	if (filter != NULL)
-	{
-		DpFilter *compiled =
-			dp_filter_compile(filter, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
-		struct varlena *near = dp_document_to_varlena(filter->data, filter->len);
-
-		if (target.split != NULL)
-			dp_split_filter(target.split, filter, &near, &far);
-		if (near == NULL)
-			appendStringInfo(&c.sql, "%s IS NOT NULL", source->doc);
-		else
-			appendStringInfo(&c.sql, "%s OPERATOR(%s.@@) %s", source->doc, c.schema,
-							 filter_operand(&c, near));
-		dp_filter_each_comparison(compiled, add_condition, &c);
-		append_loose(&c);
-	}
-	else if (!TupleDescAttr(RelationGetDescr(target.rel), target.doc - 1)->attnotnull)
-		appendStringInfo(&c.sql, "%s IS NOT NULL", source->doc);
-	whole =
-		far != NULL || (sort != NULL && target.split != NULL && dp_split_sort(target.split, sort));
-	source->computed = target.split != NULL && !whole && shows_split(target.split, fields);
-	if (whole)
-	{
-		/* once for each row that is left, and not before that is known */
-		source->from = psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
-								source->from, target.split->whole(target.split));
-		source->doc = "w.doc";
-		if (far != NULL)
-			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
-							 filter_operand(&c, far));
-	}
-	else if (source->computed)
-		source->doc = target.split->whole(target.split);
-	source->conditions = c.sql.len > 0 ? c.sql.data : NULL;
-	source->order = sort == NULL ? NULL : sort_order(&c, sort, source->doc);
+	shown = target.split != NULL && shows_split(target.split, fields);
+	read_documents(&c, filter == NULL ? NULL : dp_document_to_varlena(filter->data, filter->len),
+				   sort, shown);
+	source->from = c.from;
+	source->doc = c.doc;
+	source->computed = shown && !c.whole;
+	source->conditions = c.sql.data;
+	if (filter == NULL && TupleDescAttr(RelationGetDescr(target.rel), target.doc - 1)->attnotnull)
+		source->conditions = NULL;
+	source->order = c.order;
 	table_close(target.rel, AccessShareLock);
 }
