@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(206);
+SELECT plan(208);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -118,6 +118,14 @@ SELECT is(run('customers', '[{$lookup: {from: "orders", localField: "_id", forei
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {from: "orders", let: {a: "$_id", b: 1}, pipeline: [{$match: {$expr: {$eq: ["$c", "$$a"]}}}, {$lookup: {from: "customers", let: {b: "$_id"}, pipeline: [{$match: {$expr: {$eq: ["$_id", "$$a"]}}}, {$project: {s: {$add: ["$$a", "$$b"]}}}], as: "i"}}, {$unwind: "$i"}, {$project: {i: 1}}, {$sort: {_id: 1}}], as: "o"}}, {$project: {o: 1}}]'),
   '{"_id": 1, "o": [{"_id": 10, "i": {"_id": 1, "s": 11}}, {"_id": 12, "i": {"_id": 1, "s": 13}}]}', 'nested: outer variables are visible, inner ones hide them');
 SELECT is(run('customers', '[{$lookup: {from: "orders", pipeline: [{$count: "n"}], as: "o"}}, {$unwind: "$o"}, {$project: {o: 1}}]'), E'{"_id": 1, "o": {"n": 8}}\n{"_id": 2, "o": {"n": 8}}\n{"_id": 3, "o": {"n": 8}}', 'not correlated');
+CREATE TABLE few (doc bson);
+CREATE TABLE found (doc bson);
+INSERT INTO few VALUES ('{_id: 1}'), ('{_id: 2}'), ('{_id: 3}');
+INSERT INTO found SELECT bson_build('_id', i) FROM generate_series(1, 8) i;
+ANALYZE few, found;
+SELECT is((SELECT string_agg(d ->> '_id', '') FROM collection_aggregate('few', p('[{$sort: {_id: -1}}, {$lookup: {from: "found", ' || l || 'as: "r"}}, {$unwind: "$r"}]')) d),
+  '333333332222222211111111', 'rows keep their order: ' || l)
+  FROM (VALUES ('pipeline: [], '), ('let: {a: "$_id"}, pipeline: [{$match: {$expr: {$gt: ["$_id", {$subtract: ["$$a", 9]}]}}}], ')) AS f (l);
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {let: {x: "$name"}, pipeline: [{$documents: [{a: 1}, {a: "$$x"}]}], as: "o"}}, {$project: {o: 1}}]'), '{"_id": 1, "o": [{"a": 1}, {"a": "Ada"}]}', '$documents in $lookup');
 SELECT is((SELECT count(*) FROM collection_aggregate('local', '[{$lookup: {from: "strict", let: {v: "$a"}, pipeline: [{$match: {$expr: {$eq: ["$a", "$$v"]}}}], as: "r"}}, {$unwind: "$r"}]')),
   (SELECT count(*) FROM local l, strict f WHERE (l.d -> 'a') IS NOT DISTINCT FROM (f.d -> 'a')), 'missing equals missing in $expr');

@@ -601,6 +601,7 @@ static void
 put_result(DpQuery *q, const Lookup *l, DpQuery *sub)
 {
 	char *alias;
+	char *found;
 
 	if (!l->unwind)
 	{
@@ -609,7 +610,12 @@ put_result(DpQuery *q, const Lookup *l, DpQuery *sub)
 	}
 	alias = dp_query_alias(q, "f");
 	dp_query_before_from(q);
-	appendStringInfo(&q->from, " CROSS JOIN LATERAL (%s) AS %s", dp_query_text(sub), alias);
+	found = dp_query_text(sub);
+	/* a join keeps the order of rows if its other side depends on them and is not flattened */
+	if (q->ordered)
+		found = psprintf("SELECT %s.doc FROM (%s) AS %s WHERE %s IS NOT NULL OFFSET 0", alias,
+						 found, alias, q->doc);
+	appendStringInfo(&q->from, " CROSS JOIN LATERAL (%s) AS %s", found, alias);
 	set_field(q, q->doc, l->as, psprintf("%s.doc", alias));
 }
 
