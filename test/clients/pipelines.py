@@ -524,6 +524,8 @@ def write_pipeline(r):
                 poisoned = now.poisoned
                 now = model.run([stage], now.docs, OTHERS, {}, now.ordered)
                 now.poisoned |= poisoned
+            if any(isinstance(doc, model.Poison) for doc in now.docs):
+                raise Refused('a document that failed')
             if len(now.docs) > 200 or len(repr(now.docs)) > 40000:
                 continue
         except Unsure:

@@ -2,8 +2,8 @@
 
 run(stages, docs, others) returns a Rows. Numbers are int (int32), Int64, float and Decimal.
 An array whose order is not determined is a Bag. Unsure is raised where the documentation leaves
-the result open, Refused where it asks for an error. An error in a computed field is a Poison,
-because nothing has to compute a field that nothing reads.
+the result open, Refused where it asks for an error. A computed field or document that fails is a
+Poison, because nothing has to compute what nothing reads.
 """
 import datetime
 import math
@@ -171,6 +171,8 @@ def failed(v):
 
 def step_into(v, parts):
     """A path of an expression."""
+    if isinstance(v, Poison):
+        return v
     for i, name in enumerate(parts):
         if isinstance(v, list):
             found = [step_into(x, parts[i:]) for x in v if isinstance(x, dict)]
@@ -813,6 +815,8 @@ def sort_key(doc, spec):
 
 
 def sort(rows, spec):
+    if any(isinstance(doc, Poison) for doc in rows.docs):
+        raise Refused('a document that failed')
     pairs = sorted(((sort_key(doc, spec), i, doc) for i, doc in enumerate(rows.docs)),
                    key=lambda pair: pair[0])
     ordered = all(a[0] != b[0] or same(a[2], b[2], near=0) for a, b in zip(pairs, pairs[1:]))
@@ -940,13 +944,12 @@ def unset(rows, spec, let, others):
 
 
 def replace(rows, spec, let, others):
-    docs = []
+    made = Rows([], rows.ordered, rows.poisoned)
     for doc in rows.docs:
-        v = evaluate(spec, variables(doc, let))
-        if not isinstance(v, dict):
-            raise Refused('$replaceWith')
-        docs.append(v)
-    return Rows(docs, rows.ordered, rows.poisoned)
+        v = computed(spec, doc, let, made)
+        made.docs.append(v if isinstance(v, dict) else Poison())
+        made.poisoned |= not isinstance(v, dict)
+    return made
 
 
 def redact(rows, spec, let, others):
@@ -1366,10 +1369,18 @@ STAGES = {
     '$setWindowFields': set_window_fields, '$densify': densify, '$fill': fill}
 
 
+COUNTING = {'$count', '$facet', '$group', '$limit', '$skip', '$unionWith'}
+COMPUTING = {'$addFields', '$graphLookup', '$lookup', '$project', '$set', '$unset'}
+
+
 def run(stages, docs, others, let={}, ordered=False):
     rows = Rows(docs, ordered)
     for stage in stages:
         name, spec = next(iter(stage.items()))
+        if name not in COUNTING and any(isinstance(doc, Poison) for doc in rows.docs):
+            if name in COMPUTING:
+                continue
+            raise Refused('a document that failed')
         rows = STAGES[name](rows, spec, let, others)
         if name == '$match' and '$expr' in str(spec):
             # the condition may come first, also for documents that a stage leaves out
