@@ -1050,12 +1050,16 @@ def totals(head, fields, rows, let, made):
     made.docs.append(head)
 
 
-def group(rows, spec, let, others):
-    made, by = Rows([], False, rows.poisoned), spec['_id']
-    fields = {name: e for name, e in spec.items() if name != '_id'}
+def check_key(by):
     if isinstance(by, dict) and not next(iter(by), '$').startswith('$') and any(
             rank(e) is not None or isinstance(e, bool) for e in by.values()):
         raise Refused('a key with included fields')
+
+
+def group(rows, spec, let, others):
+    made, by = Rows([], False, rows.poisoned), spec['_id']
+    fields = {name: e for name, e in spec.items() if name != '_id'}
+    check_key(by)
 
     def value(doc):
         v = evaluate(by, variables(doc, let))
@@ -1131,6 +1135,9 @@ def local_values(v, parts):
 
 def lookup(rows, spec, let, others):
     made = Rows([], rows.ordered, rows.poisoned)
+    for stage in spec.get('pipeline', []):
+        if '$group' in stage:
+            check_key(stage['$group']['_id'])
     for doc in rows.docs:
         found = others[spec['from']]
         if 'localField' in spec:
