@@ -35,6 +35,7 @@
 #include "bson/text.h"
 #include "index/field_index.h"
 #include "index/field_order.h"
+#include "index/stats/selectivity.h"
 #include "index/text_condition.h"
 #include "mql/collection_calls.h"
 #include "mql/filter.h"
@@ -44,11 +45,11 @@
 typedef struct Conditions
 {
 	RelOptInfo *rel;
+	Relation table;
 	DpDocFacts *facts;
 	AttrNumber doc;
-	AttrNumber key; /* of a collection, with the documents' _id; or 0 */
-	List *clauses;  /* that are true */
-	List *loose;    /* of DpLooseField */
+	List *clauses; /* that are true */
+	List *loose;   /* of DpLooseField */
 } Conditions;
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
@@ -57,9 +58,11 @@ static void pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntr
 static List *filter_clauses(RelOptInfo *rel, Oid relid, List **loose);
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
+static Expr *key(Conditions *c);
 static Expr *indexed_field(Conditions *c, const char *path);
 static Expr *any_of(Expr *field, const DpValue *values, int n);
 static Expr *loose_clause(DpLooseField *loose);
+static void estimate_arrays(PlannerInfo *root, RestrictInfo *rinfo, List *fields);
 static void add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *added);
 
 void
@@ -97,6 +100,8 @@ pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		foreach(lc, filter_clauses(rel, rte->relid, &loose))
 			if (!list_member(present, lfirst(lc)))
 				added = lappend(added, make_simple_restrictinfo(root, lfirst(lc)));
+		foreach(lc, added)
+			estimate_arrays(root, lfirst(lc), loose);
 		if (added != NIL)
 			add_filter_paths(root, rel, added);
 	}
@@ -138,10 +143,7 @@ filter_clauses(RelOptInfo *rel, Oid relid, List **loose)
 			table = table_open(relid, NoLock);
 		c.doc = doc->varattno;
 		c.facts = dp_doc_facts(table, c.doc);
-		c.key = dp_collection_key(table);
-		if (c.key != 0 &&
-			TupleDescAttr(RelationGetDescr(table), c.key - 1)->atttypid != dp_types()->bson_value)
-			c.key = 0;
+		c.table = table;
 		scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter to be indexed",
 										DP_SPEC_CONTEXT_SIZES);
 		planner = MemoryContextSwitchTo(scratch);
@@ -151,7 +153,12 @@ filter_clauses(RelOptInfo *rel, Oid relid, List **loose)
 		dp_filter_each_comparison(compiled, add_condition, &c);
 		MemoryContextDelete(scratch);
 		foreach(lc1, c.loose)
-			c.clauses = lappend(c.clauses, loose_clause(lfirst(lc1)));
+		{
+			DpLooseField *field = lfirst(lc1);
+
+			field->or = loose_clause(field);
+			c.clauses = lappend(c.clauses, field->or);
+		}
 		*loose = list_concat(*loose, c.loose);
 		result = list_concat(result, c.clauses);
 	}
@@ -177,9 +184,8 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		if (values[i].type == DP_TYPE_NULL || values[i].type == DP_TYPE_UNDEFINED ||
 			values[i].type == DP_TYPE_MINKEY || values[i].type == DP_TYPE_MAXKEY)
 			return;
-	if (c->key != 0 && path->nsteps == 1 && strcmp(path->steps[0].name, "_id") == 0)
-		field = (Expr *) makeVar(c->rel->relid, c->key, dp_types()->bson_value, -1, InvalidOid, 0);
-	else
+	field = path->nsteps == 1 && strcmp(path->steps[0].name, "_id") == 0 ? key(c) : NULL;
+	if (field == NULL)
 	{
 		const char *indexed = dp_doc_index(c->facts, path, &arrays);
 
@@ -210,6 +216,18 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	loose->clauses = list_make1(clause);
 	loose->deep = path->nsteps > 1;
 	c->loose = lappend(c->loose, loose);
+}
+
+/* The column of a collection with the documents' _id; or NULL. */
+static Expr *
+key(Conditions *c)
+{
+	AttrNumber attnum = dp_collection_key(c->table);
+	Oid type = dp_types()->bson_value;
+
+	return attnum == 0 || TupleDescAttr(RelationGetDescr(c->table), attnum - 1)->atttypid != type
+			   ? NULL
+			   : (Expr *) makeVar(c->rel->relid, attnum, type, -1, InvalidOid, 0);
 }
 
 /* The expression with that path in an index that the planner knows; or NULL. */
@@ -270,6 +288,23 @@ loose_clause(DpLooseField *loose)
 	if (loose->deep)
 		or = lappend(or, dp_null_test(loose->field, IS_NULL));
 	return make_orclause(or);
+}
+
+/* The estimate of the arrays in a condition that was made by loose_clause() */
+static void
+estimate_arrays(PlannerInfo *root, RestrictInfo *rinfo, List *fields)
+{
+	double shares[3];
+	ListCell *lc;
+
+	foreach(lc, fields)
+	{
+		DpLooseField *loose = lfirst(lc);
+
+		if (rinfo->clause == loose->or &&dp_estimate_arrays(root, (Node *) loose->field, shares))
+			dp_array_estimate(((BoolExpr *) lsecond(((BoolExpr *) rinfo->orclause)->args))->args,
+							  shares[1]);
+	}
 }
 
 /* Lets PostgreSQL make its paths as if the clauses were there, too. */

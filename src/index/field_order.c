@@ -40,6 +40,7 @@
 #include "bson/text.h"
 #include "index/changed_row.h"
 #include "index/field_order.h"
+#include "index/stats/selectivity.h"
 #include "index/text_condition.h"
 #include "mql/collection_calls.h"
 #include "mql/error.h"
@@ -75,6 +76,8 @@ static bool is_same(const DpPath *a, const DpPath *b);
 static bool is_exact(FieldOrder *o, int column, const DpPath *path, bool last);
 static bool has_checks(FieldOrder *o);
 static bool is_never_null(FieldOrder *o);
+static RestrictInfo *condition(FieldOrder *o, Expr *clause);
+static List *conditions_of(FieldOrder *o, List *clauses);
 static List *add_part(FieldOrder *o, List *parts, List *conditions, bool ordered);
 static Path *part_path(FieldOrder *o, List *conditions, bool ordered);
 static bool uses(FieldOrder *o, IndexPath *path, List *conditions, bool ordered);
@@ -135,6 +138,13 @@ dp_array_clauses(Expr *field)
 					  dp_field_compare(field, "<", after_arrays()));
 }
 
+void
+dp_array_estimate(List *conditions, double share)
+{
+	linitial_node(RestrictInfo, conditions)->norm_selec = share;
+	lsecond_node(RestrictInfo, conditions)->norm_selec = 1.0;
+}
+
 Expr *
 dp_null_test(Expr *field, NullTestType type)
 {
@@ -149,16 +159,19 @@ dp_null_test(Expr *field, NullTestType type)
 static struct varlena *
 first_array(void)
 {
-	return dp_text_to_value("[]", 2, NULL);
+	DpValue empty = { dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_ARRAY };
+
+	return dp_value_to_varlena(&empty);
 }
 
 /* The least value that comes after all arrays */
 static struct varlena *
 after_arrays(void)
 {
-	static const char binary[] = "{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}";
+	static const uint8 bytes[5] = { 0 }; /* its length and its subtype */
+	DpValue binary = { bytes, sizeof(bytes), DP_TYPE_BINARY };
 
-	return dp_text_to_value(binary, strlen(binary), NULL);
+	return dp_value_to_varlena(&binary);
 }
 
 /* ---------------------------------------------------------------- doc -> 'a' */
@@ -185,10 +198,11 @@ add_value_order(FieldOrder *o)
 	*nulls_first = !*nulls_first;
 	if (!pathkeys_contained_in(list_make1(key), o->pathkeys))
 		return true;
-	parts = add_part(o, NIL, list_make1(dp_null_test(o->field, first)), true);
+	parts = add_part(o, NIL, list_make1(condition(o, dp_null_test(o->field, first))), true);
 	parts =
 		add_part(o, parts,
-				 list_make1(dp_null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL)),
+				 list_make1(condition(o, dp_null_test(o->field, key->pk_nulls_first ? IS_NOT_NULL
+																					: IS_NULL))),
 				 true);
 	add_ordered_path(o, parts, false);
 	return true;
@@ -239,17 +253,28 @@ add_key_order(FieldOrder *o)
 
 		if (arrays)
 		{
-			Expr *low = dp_field_compare(o->field, "<", first_array());
-			Expr *high = dp_field_compare(o->field, ">=", after_arrays());
+			RestrictInfo *low = condition(o, dp_field_compare(o->field, "<", first_array()));
+			RestrictInfo *high = condition(o, dp_field_compare(o->field, ">=", after_arrays()));
+			List *between = conditions_of(o, dp_array_clauses(o->field));
+			double shares[3];
 
+			if (dp_estimate_arrays(o->root, (Node *) o->field, shares))
+			{
+				low->norm_selec = shares[0];
+				high->norm_selec = shares[2];
+				dp_array_estimate(between, shares[1]);
+			}
 			parts = add_part(o, parts, lcons(low, list_copy(fixed)), true);
 			parts = add_part(o, parts, lcons(high, list_copy(fixed)), true);
-			parts = add_part(o, parts, list_concat(dp_array_clauses(o->field), fixed), false);
+			parts = add_part(o, parts, list_concat(between, fixed), false);
 		}
 		else
-			parts = add_part(o, parts, lcons(dp_null_test(o->field, IS_NOT_NULL), list_copy(fixed)),
-							 true);
-		parts = add_part(o, parts, lcons(dp_null_test(o->field, IS_NULL), list_copy(fixed)),
+			parts =
+				add_part(o, parts,
+						 lcons(condition(o, dp_null_test(o->field, IS_NOT_NULL)), list_copy(fixed)),
+						 true);
+		parts = add_part(o, parts,
+						 lcons(condition(o, dp_null_test(o->field, IS_NULL)), list_copy(fixed)),
 						 is_never_null(o) && (path->nsteps == 1 || !arrays));
 	}
 	add_ordered_path(o, parts, true);
@@ -280,11 +305,14 @@ add_loose_parts(FieldOrder *o, List **fixed)
 
 			if (!equal(loose->field, field) || !has_one_value(o, i, loose->clauses))
 				continue;
-			parts = add_part(o, parts, list_concat(dp_array_clauses(field), *fixed), false);
+			parts = add_part(o, parts,
+							 list_concat(conditions_of(o, dp_array_clauses(field)), *fixed), false);
 			if (loose->deep)
-				parts = add_part(o, parts, lcons(dp_null_test(field, IS_NULL), list_copy(*fixed)),
-								 false);
-			*fixed = list_concat_copy(*fixed, loose->clauses);
+				parts =
+					add_part(o, parts,
+							 lcons(condition(o, dp_null_test(field, IS_NULL)), list_copy(*fixed)),
+							 false);
+			*fixed = list_concat(conditions_of(o, loose->clauses), *fixed);
 			break;
 		}
 	}
@@ -442,9 +470,26 @@ is_never_null(FieldOrder *o)
 
 /* ---------------------------------------------------------------- scans */
 
+static RestrictInfo *
+condition(FieldOrder *o, Expr *clause)
+{
+	return make_simple_restrictinfo(o->root, clause);
+}
+
+static List *
+conditions_of(FieldOrder *o, List *clauses)
+{
+	List *result = NIL;
+	ListCell *lc;
+
+	foreach(lc, clauses)
+		result = lappend(result, condition(o, lfirst(lc)));
+	return result;
+}
+
 /*
- * Adds the scan of the index for rows with the conditions, sorted if it does not have the order; or
- * NULL.
+ * Adds the scan of the index for rows with the conditions (RestrictInfo), sorted if it does not
+ * have the order; or NULL.
  */
 static List *
 add_part(FieldOrder *o, List *parts, List *conditions, bool ordered)
@@ -471,15 +516,12 @@ part_path(FieldOrder *o, List *conditions, bool ordered)
 	List *indexes = rel->indexlist;
 	List *restrictions = index->indrestrictinfo;
 	bool bitmaps = index->amhasgetbitmap;
-	List *added = NIL;
 	IndexPath *best = NULL;
 	ListCell *lc;
 
-	foreach(lc, conditions)
-		added = lappend(added, make_simple_restrictinfo(o->root, lfirst(lc)));
 	rel->pathlist = rel->partial_pathlist = NIL;
 	rel->indexlist = list_make1(index);
-	index->indrestrictinfo = list_concat(list_concat_copy(restrictions, o->implied), added);
+	index->indrestrictinfo = list_concat(list_concat_copy(restrictions, o->implied), conditions);
 	index->amhasgetbitmap = false;
 	create_index_paths(o->root, rel);
 	foreach(lc, rel->pathlist)
@@ -487,7 +529,7 @@ part_path(FieldOrder *o, List *conditions, bool ordered)
 		IndexPath *path = lfirst(lc);
 
 		if (path->path.param_info == NULL && path->indexscandir == ForwardScanDirection &&
-			uses(o, path, added, ordered) &&
+			uses(o, path, conditions, ordered) &&
 			(best == NULL || path->path.total_cost < best->path.total_cost))
 			best = path;
 	}
@@ -505,7 +547,7 @@ part_path(FieldOrder *o, List *conditions, bool ordered)
 	best->indexscandir = o->direction;
 	best->path.pathkeys = o->pathkeys;
 	best->path.rows =
-		clamp_row_est(rel->rows * clauselist_selectivity(o->root, added, 0, JOIN_INNER, NULL));
+		clamp_row_est(rel->rows * clauselist_selectivity(o->root, conditions, 0, JOIN_INNER, NULL));
 	return (Path *) best;
 }
 

@@ -13,6 +13,7 @@ typedef struct DpLooseField
 	Expr *field;
 	List *clauses;
 	bool deep;
+	Expr * or ; /* of all this */
 } DpLooseField;
 
 /*
@@ -22,8 +23,10 @@ typedef struct DpLooseField
 extern void
 dp_add_ordered_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid, List *implied, List *loose);
 
-/* The field is an array; is NULL, or is not. */
+/* The field is an array; is NULL, or is not.  The first has two clauses, which share an estimate.
+ */
 extern List *dp_array_clauses(Expr *field);
+extern void dp_array_estimate(List *conditions, double share);
 extern Expr *dp_null_test(Expr *field, NullTestType type);
 
 /* The column of documents that a call concerns, see dp_doc_is_call(). */

@@ -98,8 +98,8 @@ extern void dp_call_prepare(DpCall *call);
 extern Datum dp_call_operands(const DpCall *call);
 
 /*
- * Facts about a table's documents: expressions with btree indexes, and checks.  Everything is in
- * the memory context in which it was made.
+ * Facts about a table's documents: expressions with btree indexes, and checks.  They are valid in
+ * this memory context, and no longer than the transaction.
  */
 typedef struct DpDocFacts DpDocFacts;
 

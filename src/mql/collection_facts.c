@@ -16,7 +16,8 @@
  * Indexes order missing values differently from MongoDB: there, null equals missing, and undefined
  * comes first.  The absence of these is proved in the same way.
  *
- * Indexes are checked first, because conditions without an index would only cost time.
+ * Indexes are checked first, because conditions without an index would only cost time.  All is read
+ * once per table and session, until the table or a function changes.
  */
 #include "postgres.h"
 
@@ -32,8 +33,11 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "bson/catalog.h"
 #include "mql/collection_calls.h"
@@ -49,9 +53,11 @@ typedef struct IndexedPath
 struct DpDocFacts
 {
 	AttrNumber attnum;
-	List *indexed; /* of IndexedPath */
-	List *gin;     /* paths (DpPath) in GIN indexes */
-	List *clauses; /* the checks, AND between them */
+	MemoryContext context;
+	DpDocFacts *next; /* of another column */
+	List *indexed;    /* of IndexedPath */
+	List *gin;        /* paths (DpPath) in GIN indexes */
+	List *clauses;    /* the checks that call one of the functions, AND between them */
 	/* functions of the extension, InvalidOid if missing */
 	Oid arrow;    /* the operator -> (bson, text) */
 	Oid get;      /* bson_get(bson, text), behind it */
@@ -61,10 +67,24 @@ struct DpDocFacts
 	Oid validate; /* bson_validate(bson, bson) */
 };
 
+typedef struct KeptFacts
+{
+	Oid relid;
+	DpDocFacts *first;
+} KeptFacts;
+
+static HTAB *kept = NULL;  /* facts by table */
+static uint64 changes = 0; /* so many invalidations */
+
+static DpDocFacts *read_facts(Relation rel, AttrNumber attnum);
+static void forget(Oid relid);
+static void relation_changed(Datum arg, Oid relid);
+static void function_changed(Datum arg, int cacheid, uint32 hashvalue);
 static Oid own_function(const char *name, Oid arg1, Oid arg2);
 static void read_indexes(DpDocFacts *facts, Relation rel);
 static void read_gin(DpDocFacts *facts, Relation index);
 static void read_checks(DpDocFacts *facts, Relation rel);
+static bool tells_types(Node *node, void *facts);
 static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
 static Oid called_function(Node *node, List **args);
 static bool begins_with(const DpPath *path, const DpPath *start);
@@ -76,6 +96,46 @@ static Expr *doc_var(DpDocFacts *facts);
 
 DpDocFacts *
 dp_doc_facts(Relation rel, AttrNumber attnum)
+{
+	Oid relid = RelationGetRelid(rel);
+	uint64 before = changes;
+	KeptFacts *found;
+	MemoryContext old;
+	MemoryContext context;
+	DpDocFacts *facts;
+	bool exists;
+
+	if (kept == NULL)
+	{
+		HASHCTL control = { .keysize = sizeof(Oid), .entrysize = sizeof(KeptFacts) };
+
+		kept = hash_create("docpatterns facts", 64, &control, HASH_ELEM | HASH_BLOBS);
+		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
+	}
+	found = hash_search(kept, &relid, HASH_FIND, NULL);
+	for (facts = found == NULL ? NULL : found->first; facts != NULL; facts = facts->next)
+		if (facts->attnum == attnum)
+			return facts;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns facts of a table",
+									ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	facts = read_facts(rel, attnum);
+	facts->context = context;
+	MemoryContextSwitchTo(old);
+	if (before == changes)
+	{
+		found = hash_search(kept, &relid, HASH_ENTER, &exists);
+		facts->next = exists ? found->first : NULL;
+		found->first = facts;
+		MemoryContextSetParent(context, CacheMemoryContext);
+	}
+	return facts;
+}
+
+static DpDocFacts *
+read_facts(Relation rel, AttrNumber attnum)
 {
 	DpDocFacts *facts = palloc0(sizeof(DpDocFacts));
 	const DpTypes *types = dp_types();
@@ -95,6 +155,48 @@ dp_doc_facts(Relation rel, AttrNumber attnum)
 		read_checks(facts, rel);
 	}
 	return facts;
+}
+
+/* The facts may be in use until the transaction ends. */
+static void
+forget(Oid relid)
+{
+	KeptFacts *found = hash_search(kept, &relid, HASH_FIND, NULL);
+	DpDocFacts *next;
+
+	if (found == NULL)
+		return;
+	for (DpDocFacts *facts = found->first; facts != NULL; facts = next)
+	{
+		next = facts->next;
+		if (TopTransactionContext != NULL)
+			MemoryContextSetParent(facts->context, TopTransactionContext);
+		else
+			MemoryContextDelete(facts->context);
+	}
+	hash_search(kept, &relid, HASH_REMOVE, NULL);
+}
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	changes++;
+	if (OidIsValid(relid))
+		forget(relid);
+	else
+		function_changed(arg, 0, 0);
+}
+
+static void
+function_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	HASH_SEQ_STATUS seq;
+	KeptFacts *found;
+
+	changes++;
+	hash_seq_init(&seq, kept);
+	while ((found = hash_seq_search(&seq)) != NULL)
+		forget(found->relid);
 }
 
 /*
@@ -197,9 +299,28 @@ read_checks(DpDocFacts *facts, Relation rel)
 		if (!constr->check[i].ccvalid || constr->check[i].ccnoinherit)
 			continue;
 		check = eval_const_expressions(NULL, stringToNode(constr->check[i].ccbin));
+		if (!tells_types(check, facts))
+			continue;
 		facts->clauses = list_concat(facts->clauses,
 									 make_ands_implicit(canonicalize_qual((Expr *) check, true)));
 	}
+}
+
+/* Whether the expression calls a function that says something of the types of fields. */
+static bool
+tells_types(Node *node, void *facts)
+{
+	const DpDocFacts *f = facts;
+	List *args;
+	Oid called;
+
+	if (node == NULL)
+		return false;
+	called = called_function(node, &args);
+	if (OidIsValid(called) && (called == f->type_at || called == f->type_of || called == f->match ||
+							   called == f->validate))
+		return true;
+	return expression_tree_walker(node, tells_types, facts);
 }
 
 /*

@@ -41,4 +41,10 @@ extern double dp_estimate_node(DpEstimator *estimator, const DpFilterNode *node)
  */
 extern bool dp_match_selectivity_request(SupportRequestSelectivity *request);
 
+/*
+ * The shares of all rows in which a field comes before all arrays, is an array, and comes after
+ * them, by the statistics of an index on it.  Returns false if there are none.
+ */
+extern bool dp_estimate_arrays(PlannerInfo *root, Node *field, double shares[3]);
+
 #endif /* DP_INDEX_STATS_SELECTIVITY_H */

@@ -30,7 +30,9 @@
 
 #include "bson/cast.h"
 #include "bson/catalog.h"
+#include "bson/fetch.h"
 #include "bson/number.h"
+#include "index/stats/selectivity.h"
 #include "index/stats/selectivity_field.h"
 
 /* Not a btree strategy; here it means <> */
@@ -51,6 +53,7 @@ static double range_given_lower(PlannerInfo *root, int varRelid, VariableStatDat
 								const DpField *field, double selectivity);
 static bool const_value(const Const *constant, DpValue *value);
 static double field_compare(const DpField *field, int strategy, const DpValue *value);
+static bool add_shares(HeapTuple tuple, int kind, double *rest, double shares[3]);
 
 /* ---------------------------------------------------------------- expressions */
 
@@ -480,4 +483,45 @@ range_given_lower(PlannerInfo *root, int varRelid, VariableStatData *variable, c
 		return Min(both / lower, 1.0);
 	}
 	return selectivity;
+}
+
+bool
+dp_estimate_arrays(PlannerInfo *root, Node *field, double shares[3])
+{
+	VariableStatData variable;
+	bool found = false;
+
+	memset(shares, 0, 3 * sizeof(double));
+	examine_variable(root, field, 0, &variable);
+	if (dp_field_is_described(&variable) && variable.acl_ok)
+	{
+		double rest = 1.0 - ((Form_pg_statistic) GETSTRUCT(variable.statsTuple))->stanullfrac;
+
+		found = add_shares(variable.statsTuple, STATISTIC_KIND_MCV, &rest, shares);
+		found |= add_shares(variable.statsTuple, STATISTIC_KIND_HISTOGRAM, &rest, shares);
+	}
+	ReleaseVariableStats(variable);
+	return found;
+}
+
+/* Adds the shares of common values, and takes them from the rest, or the rest by a histogram. */
+static bool
+add_shares(HeapTuple tuple, int kind, double *rest, double shares[3])
+{
+	AttStatsSlot slot;
+	int numbers = kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0;
+
+	if (!get_attstatsslot(&slot, tuple, kind, InvalidOid, ATTSTATSSLOT_VALUES | numbers))
+		return false;
+	for (int i = 0; i < slot.nvalues; i++)
+	{
+		int class = dp_type_class[dp_datum_first_byte(slot.values[i])];
+		double share = numbers != 0 ? slot.numbers[i] : *rest / slot.nvalues;
+
+		shares[class < DP_CLASS_ARRAY ? 0 : class == DP_CLASS_ARRAY ? 1 : 2] += share;
+	}
+	for (int i = 0; i < slot.nnumbers; i++)
+		*rest -= slot.numbers[i];
+	free_attstatsslot(&slot);
+	return true;
 }
