@@ -26,20 +26,18 @@ struct DpCollation
 /* Of the session: opening one takes ICU long */
 static DpCollation *collations[16];
 
-/* A word that an option takes, or NULL for false and true */
-typedef struct OptionValue
+/* How an option spells a value of ICU */
+typedef struct OptionWord
 {
 	const char *word;
 	int value;
-} OptionValue;
+} OptionWord;
 
 const DpCollation *dp_collation = NULL;
 
 static DpCollation *collation_open(const DpValue *spec);
 static void collation_close(void *arg);
 static void set_option(UCollator *collator, const DpElement *option);
-static void set_word(UCollator *collator, const DpElement *option, UColAttribute attribute,
-					 const OptionValue *values);
 static void invalid(const char *option, const char *what) pg_attribute_noreturn();
 static void check(UErrorCode status);
 static void call_function(void *arg);
@@ -115,67 +113,62 @@ collation_close(void *arg)
 static void
 set_option(UCollator *collator, const DpElement *option)
 {
-	static const OptionValue strength[] = { { "1", UCOL_PRIMARY },   { "2", UCOL_SECONDARY },
-											{ "3", UCOL_TERTIARY },  { "4", UCOL_QUATERNARY },
-											{ "5", UCOL_IDENTICAL }, { NULL } };
-	static const OptionValue flag[] = { { "false", UCOL_OFF }, { "true", UCOL_ON }, { NULL } };
-	static const OptionValue first[] = {
+	static const OptionWord strength[] = { { "1", UCOL_PRIMARY },   { "2", UCOL_SECONDARY },
+										   { "3", UCOL_TERTIARY },  { "4", UCOL_QUATERNARY },
+										   { "5", UCOL_IDENTICAL }, { NULL } };
+	static const OptionWord flag[] = { { "false", UCOL_OFF }, { "true", UCOL_ON }, { NULL } };
+	static const OptionWord first[] = {
 		{ "off", UCOL_OFF }, { "upper", UCOL_UPPER_FIRST }, { "lower", UCOL_LOWER_FIRST }, { NULL }
 	};
-	static const OptionValue alternate[] = { { "non-ignorable", UCOL_NON_IGNORABLE },
-											 { "shifted", UCOL_SHIFTED },
-											 { NULL } };
-
-	if (strcmp(option->name, "strength") == 0)
-		set_word(collator, option, UCOL_STRENGTH, strength);
-	else if (strcmp(option->name, "caseLevel") == 0)
-		set_word(collator, option, UCOL_CASE_LEVEL, flag);
-	else if (strcmp(option->name, "caseFirst") == 0)
-		set_word(collator, option, UCOL_CASE_FIRST, first);
-	else if (strcmp(option->name, "numericOrdering") == 0)
-		set_word(collator, option, UCOL_NUMERIC_COLLATION, flag);
-	else if (strcmp(option->name, "alternate") == 0)
-		set_word(collator, option, UCOL_ALTERNATE_HANDLING, alternate);
-	else if (strcmp(option->name, "backwards") == 0)
-		set_word(collator, option, UCOL_FRENCH_COLLATION, flag);
-	else if (strcmp(option->name, "normalization") == 0)
-		set_word(collator, option, UCOL_NORMALIZATION_MODE, flag);
-	else if (strcmp(option->name, "maxVariable") == 0)
-		set_word(collator, option, UCOL_ATTRIBUTE_COUNT, NULL);
-	else if (strcmp(option->name, "locale") != 0)
-		invalid(option->name, "no such option");
-}
-
-/* Sets an attribute to the value that the option spells; maxVariable is none, and has two words. */
-static void
-set_word(UCollator *collator, const DpElement *option, UColAttribute attribute,
-		 const OptionValue *values)
-{
-	static const OptionValue variable[] = { { "punct", UCOL_REORDER_CODE_PUNCTUATION },
-											{ "space", UCOL_REORDER_CODE_SPACE },
+	static const OptionWord alternate[] = { { "non-ignorable", UCOL_NON_IGNORABLE },
+											{ "shifted", UCOL_SHIFTED },
 											{ NULL } };
+	static const OptionWord variable[] = { { "punct", UCOL_REORDER_CODE_PUNCTUATION },
+										   { "space", UCOL_REORDER_CODE_SPACE },
+										   { NULL } };
+	static const struct
+	{
+		const char *name;
+		UColAttribute attribute; /* maxVariable is none */
+		const OptionWord *words;
+	} options[] = {
+		{ "strength", UCOL_STRENGTH, strength },
+		{ "caseLevel", UCOL_CASE_LEVEL, flag },
+		{ "caseFirst", UCOL_CASE_FIRST, first },
+		{ "numericOrdering", UCOL_NUMERIC_COLLATION, flag },
+		{ "alternate", UCOL_ALTERNATE_HANDLING, alternate },
+		{ "backwards", UCOL_FRENCH_COLLATION, flag },
+		{ "normalization", UCOL_NORMALIZATION_MODE, flag },
+		{ "maxVariable", UCOL_ATTRIBUTE_COUNT, variable },
+	};
 	UErrorCode status = U_ZERO_ERROR;
-	const char *word = NULL;
+	const char *given = NULL;
 
+	if (strcmp(option->name, "locale") == 0)
+		return;
 	if (option->value.type == DP_TYPE_STRING)
-		word = DP_STRING_DATA(&option->value);
+		given = DP_STRING_DATA(&option->value);
 	else if (option->value.type == DP_TYPE_BOOL)
-		word = option->value.data[0] ? "true" : "false";
-	else if (dp_type_class[option->value.type] == DP_CLASS_NUMBER && attribute == UCOL_STRENGTH)
-		word = psprintf("%g", dp_number_approximate(&option->value));
-	if (values == NULL)
-		values = variable;
-	for (; word != NULL && values->word != NULL; values++)
-		if (strcmp(values->word, word) == 0)
-		{
-			if (attribute == UCOL_ATTRIBUTE_COUNT)
-				ucol_setMaxVariable(collator, values->value, &status);
-			else
-				ucol_setAttribute(collator, attribute, values->value, &status);
-			check(status);
-			return;
-		}
-	invalid(option->name, "it does not take this value");
+		given = option->value.data[0] ? "true" : "false";
+	else if (dp_type_class[option->value.type] == DP_CLASS_NUMBER)
+		given = psprintf("%g", dp_number_approximate(&option->value));
+	for (int i = 0; i < lengthof(options); i++)
+	{
+		if (strcmp(option->name, options[i].name) != 0)
+			continue;
+		for (const OptionWord *w = options[i].words; given != NULL && w->word != NULL; w++)
+			if (strcmp(w->word, given) == 0)
+			{
+				if (options[i].words == variable)
+					ucol_setMaxVariable(collator, w->value, &status);
+				else
+					ucol_setAttribute(collator, options[i].attribute, w->value, &status);
+				check(status);
+				return;
+			}
+		invalid(option->name, "it does not take this value");
+	}
+	invalid(option->name, "no such option");
 }
 
 static void
