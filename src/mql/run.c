@@ -6,6 +6,8 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
+#include "funcapi.h"
 #include "jit/jit.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
@@ -99,4 +101,16 @@ dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *
 	}
 	CommandCounterIncrement();
 	return rows;
+}
+
+DestReceiver *
+dp_run_result(FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	SetTuplestoreDestReceiverParams(dest, result->setResult,
+									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
+	return dest;
 }

@@ -8,6 +8,7 @@
 #define DP_MQL_RUN_H
 
 #include "executor/execdesc.h"
+#include "fmgr.h"
 #include "nodes/plannodes.h"
 #include "tcop/dest.h"
 
@@ -34,5 +35,8 @@ dp_run_query(PlannedStmt *plan, const char *sql, ParamListInfo params, DestRecei
 
 /* Runs plans that write, each with a new snapshot; returns the rows of the statement itself. */
 extern uint64 dp_run_writes(List *plans, const char *sql, ParamListInfo params, DestReceiver *dest);
+
+/* Puts rows into the result of a function that returns a set. */
+extern DestReceiver *dp_run_result(FunctionCallInfo fcinfo);
 
 #endif /* DP_MQL_RUN_H */

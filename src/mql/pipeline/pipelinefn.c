@@ -7,7 +7,6 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
@@ -83,7 +82,6 @@ dp_collection_aggregate(PG_FUNCTION_ARGS)
 	if ((result->allowedModes & SFRM_ValuePerCall) &&
 		!(result->allowedModes & SFRM_Materialize_Preferred))
 		return run_next(fcinfo);
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	run_all(fcinfo, pipeline_sql(fcinfo));
 	return (Datum) 0;
 }
@@ -92,17 +90,13 @@ dp_collection_aggregate(PG_FUNCTION_ARGS)
 static void
 run_all(FunctionCallInfo fcinfo, DpPipelineSql *sql)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	DestReceiver *dest;
+	DestReceiver *dest = dp_run_result(fcinfo);
 
 	if (sql->writes)
 	{
 		run_writes(sql);
 		return;
 	}
-	dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(dest, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
 	dp_run_query(linitial(plan(linitial(sql->statements), sql, CURSOR_OPT_PARALLEL_OK)),
 				 linitial(sql->statements), NULL, dest);
 	dest->rDestroy(dest);

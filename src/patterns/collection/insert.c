@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -13,6 +12,7 @@
 
 #include "bson/catalog.h"
 #include "bson/text.h"
+#include "mql/run.h"
 #include "patterns/collection/calls.h"
 
 static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
@@ -24,10 +24,7 @@ DP_FUNCTION(dp_collection_insert);
 Datum
 dp_collection_insert(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ParamListInfo params;
-	DestReceiver *dest;
-	char *sql;
 	ArrayBuildState *docs = initArrayResult(dp_types()->bson, CurrentMemoryContext, false);
 	DpCall call = { 0 };
 	Datum *arguments;
@@ -50,14 +47,10 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 	call.filter = dp_call_no_fields();
 	dp_call_prepare(&call);
 
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	params = dp_call_params(&call);
 	dp_call_set(params, DP_PARAM_DOCS, makeArrayResult(docs, CurrentMemoryContext));
-	dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(dest, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	sql = psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]);
-	dp_call_write(sql, params, dest);
+	dp_call_write(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]),
+				  params, dp_run_result(fcinfo));
 	return (Datum) 0;
 }
 

@@ -4,16 +4,13 @@
  */
 #include "postgres.h"
 
-#include "executor/tstoreReceiver.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "mql/projection.h"
+#include "mql/run.h"
 #include "patterns/collection/calls.h"
-
-static DestReceiver *row_receiver(FunctionCallInfo fcinfo);
 
 /*
  * collection_find(rel regclass, filter bson, projection bson, sort bson, skip bigint, take bigint)
@@ -68,7 +65,7 @@ dp_collection_find(PG_FUNCTION_ARGS)
 	params = dp_call_params(&call);
 	dp_call_set(params, DP_PARAM_SKIP, Int64GetDatum(skip));
 	dp_call_set(params, DP_PARAM_TAKE, Int64GetDatum(take));
-	dp_call_read(sql.data, params, row_receiver(fcinfo));
+	dp_call_read(sql.data, params, dp_run_result(fcinfo));
 	return (Datum) 0;
 }
 
@@ -120,7 +117,7 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 	dp_call_prepare(&call);
 	if (has_empty_part(call.field))
 	{
-		(void) row_receiver(fcinfo);
+		(void) dp_run_result(fcinfo);
 		return (Datum) 0;
 	}
 	initStringInfo(&sql);
@@ -131,19 +128,6 @@ dp_collection_distinct(PG_FUNCTION_ARGS)
 	appendStringInfo(&sql, "bson_values(%s, $7) AS v WHERE %s ORDER BY %sv", call.sql[DP_CALL_DOC],
 					 call.sql[DP_CALL_CONDITIONS],
 					 call.collation == NULL ? "" : "docpatterns._collated_key(v, $8), ");
-	dp_call_read(sql.data, dp_call_params(&call), row_receiver(fcinfo));
+	dp_call_read(sql.data, dp_call_params(&call), dp_run_result(fcinfo));
 	return (Datum) 0;
-}
-
-/* Puts rows into the function's result. */
-static DestReceiver *
-row_receiver(FunctionCallInfo fcinfo)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
-
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	SetTuplestoreDestReceiverParams(dest, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	return dest;
 }
