@@ -343,8 +343,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 		}
 	if (add_search(c, path, how, values, n))
 		return;
-	/* the planner finds these conditions by the filter (field_index.c), but prunes nothing by them
-	 */
+	/* the planner finds these conditions by the filter (field_index.c), except for pruning */
 	if (c->call == NULL && target->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return;
 	if (on_key)

@@ -159,8 +159,7 @@ typedef struct DpDocLookup
 	bool is_split; /* patterns have split the documents */
 } DpDocLookup;
 
-/* Conditions on expr: it is a value, or among values, SQL of the types bson_value and bson_value[].
- */
+/* Conditions on expr: that it is a value, or among values (SQL: a bson_value, a bson_value[]) */
 extern char *dp_doc_lookup_is(const DpDocLookup *lookup, const char *value);
 extern char *dp_doc_lookup_in(const DpDocLookup *lookup, const char *values);
 

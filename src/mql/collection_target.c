@@ -531,24 +531,21 @@ dp_target_column(const DpTarget *target, AttrNumber attnum)
 static char *
 row_key(const DpTarget *target)
 {
-	Relation index;
+	List *columns;
 	StringInfoData sql;
+	ListCell *lc;
 
 	if (target->key != 0)
 		return dp_target_id(target);
-	list_free(RelationGetIndexList(target->rel));
-	if (!OidIsValid(target->rel->rd_pkindex))
+	columns = target->is_table ? row_columns(target->rel) : NIL;
+	if (columns == NIL)
 		return NULL;
-	index = index_open(target->rel->rd_pkindex, AccessShareLock);
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s.%s(", target->schema,
-					 index->rd_index->indnkeyatts == 1 ? "to_bson" : "bson_array");
-	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
-		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "",
-						 dp_target_column(target, index->rd_index->indkey.values[i]));
-	appendStringInfoChar(&sql, ')');
-	index_close(index, AccessShareLock);
-	return sql.data;
+	foreach(lc, columns)
+		appendStringInfo(&sql, "%st.%s", sql.len > 0 ? ", " : "",
+						 dp_target_column(target, lfirst_int(lc)));
+	return psprintf("%s.%s(%s)", target->schema,
+					list_length(columns) == 1 ? "to_bson" : "bson_array", sql.data);
 }
 
 void

@@ -4,9 +4,9 @@
  *		the session keeps the last statements.
  *
  * A statement keeps one plan for all values only while that plan is an INSERT, or a look-up of a
- *few rows by an index: it is good for other values too, and when the table grows.  Other statements
- *are planned for the values of each call, because the plan for a rare value is wrong for a common
- *one.
+ * few rows by an index: it is good for other values too, and when the table grows.  Other
+ * statements are planned for the values of each call, because the plan for a rare value is wrong
+ * for a common one.
  */
 #include "postgres.h"
 
