@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(120);
+SELECT plan(122);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
@@ -95,6 +95,10 @@ CREATE RULE nothing AS ON UPDATE TO watched DO INSTEAD NOTHING;
 SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(0,0)', 'a rule leaves nothing');
 DROP RULE nothing ON watched;
 SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,1)', 'until it is dropped');
+CREATE RULE heard AS ON UPDATE TO watched DO INSTEAD NOTIFY watched;
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(0,0)', 'a rule leaves a notification');
+DROP RULE heard ON watched;
+SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,1)', 'until it is dropped, too');
 CREATE TABLE watched_more () INHERITS (watched);
 INSERT INTO watched_more VALUES ('1', '{"_id": 1, "n": 2}');
 SELECT is((SELECT (matched, modified)::text FROM collection_update('watched', '{_id: 1}', '{$inc: {n: 1}}')), '(1,1)', 'one of two with the same _id');

@@ -120,10 +120,10 @@ plan_find(const char *sql, ParamListInfo params)
 	KeptPlan *room;
 	SPIPlanPtr any;
 
-	/* nothing tells when a rule that leaves no query is dropped */
+	/* nothing tells when a rule is dropped that leaves no relation in the statement */
 	for (int i = 0; i < PLANS; i++)
 		if (plans[i].sql != NULL && plans[i].hash == hash && strcmp(plans[i].sql, sql) == 0 &&
-			plans[i].bson == dp_types()->bson && plan_source(plans[i].any)->query_list != NIL)
+			plans[i].bson == dp_types()->bson && plan_source(plans[i].any)->relationOids != NIL)
 		{
 			plans[i].used = ++uses;
 			return &plans[i];
