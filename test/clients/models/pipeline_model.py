@@ -292,13 +292,19 @@ def reduce_array(arg, names):
     return total
 
 
+def whole_value(doc, parts):
+    """What $sortArray compares: arrays as wholes, unlike $sort."""
+    v = step_into(doc, parts)
+    return [None if v is MISSING else v]
+
+
 def sort_array(arg, names):
     v = array(evaluate(arg['input'], names), '$sortArray')
     if v is None:
         return v
     by = arg['sortBy']
     if isinstance(by, dict):
-        rows = sort(Rows(list(v)), by)
+        rows = sort(Rows(list(v)), by, whole_value)
         return list(rows.docs) if rows.ordered else Bag(rows.docs)
     return sorted(v, key=key, reverse=by < 0)
 
@@ -802,11 +808,11 @@ class Reversed:
         return other.v == self.v
 
 
-def sort_key(doc, spec):
+def sort_key(doc, spec, values_of=sort_values):
     found, arrays = [], 0
     for path, direction in spec.items():
         parts = path.split('.')
-        values = [key(v) for v in sort_values(doc, parts)]
+        values = [key(v) for v in values_of(doc, parts)]
         arrays += isinstance(step_into(doc, parts), list)
         found.append(min(values) if direction > 0 else Reversed(max(values)))
     if arrays > 1:
@@ -814,10 +820,10 @@ def sort_key(doc, spec):
     return found
 
 
-def sort(rows, spec):
+def sort(rows, spec, values_of=sort_values):
     if any(isinstance(doc, Poison) for doc in rows.docs):
         raise Refused('a document that failed')
-    pairs = sorted(((sort_key(doc, spec), i, doc) for i, doc in enumerate(rows.docs)),
+    pairs = sorted(((sort_key(doc, spec, values_of), i, doc) for i, doc in enumerate(rows.docs)),
                    key=lambda pair: pair[0])
     ordered = all(a[0] != b[0] or same(a[2], b[2], near=0) for a, b in zip(pairs, pairs[1:]))
     return Rows([doc for _, _, doc in pairs], ordered, rows.poisoned)
@@ -1140,7 +1146,7 @@ def lookup(rows, spec, let, others):
             check_key(stage['$group']['_id'])
     for doc in rows.docs:
         found = others[spec['from']]
-        if 'localField' in spec:
+        if 'localField' in spec and found:
             if failed(step_into(doc, spec['localField'].split('.')[:1])):
                 raise Refused('a value that failed')
             values = local_values(doc, spec['localField'].split('.'))
