@@ -155,6 +155,47 @@ dp_bad_spec(const DpLocation *location, const char *fmt, ...)
 					location ? errdetail("At path \"%s\".", dp_location_text(location)) : 0));
 }
 
+char *
+dp_read_named(const DpValue *doc, const char *what, const char *kind, const char *names,
+			  DpElement *elements)
+{
+	DpIter iter;
+	DpElement element;
+	const char *p;
+	int i;
+
+	memset(elements, 0, sizeof(DpElement) * DP_MOST_NAMED);
+	dp_iter_init_value(&iter, doc);
+	while (dp_iter_next(&iter, &element))
+	{
+		for (i = 0, p = names;; i++)
+		{
+			size_t len;
+
+			p += *p == '?';
+			len = strcspn(p, " ");
+			if (len == element.namelen && memcmp(p, element.name, len) == 0)
+				break;
+			if (p[len] == '\0')
+				return psprintf("%s has no %s \"%.*s\"", what, kind,
+								(int) Min(element.namelen, 200), element.name);
+			p += len + 1;
+		}
+		if (elements[i].name != NULL)
+			return psprintf("%s has its %s \"%s\" twice", what, kind, element.name);
+		elements[i] = element;
+	}
+	for (i = 0, p = names; *p != '\0'; i++)
+	{
+		int len = strcspn(p, " ");
+
+		if (*p != '?' && elements[i].name == NULL)
+			return psprintf("%s needs the %s \"%.*s\"", what, kind, len, p);
+		p += len + (p[len] == ' ');
+	}
+	return NULL;
+}
+
 void
 dp_bad_spec_type(const DpLocation *location, const char *expected, const DpValue *found)
 {

@@ -79,6 +79,17 @@ extern void dp_bad_spec(const DpLocation *location, const char *fmt, ...) pg_att
 extern void dp_bad_spec_type(const DpLocation *location, const char *expected, const DpValue *found)
 	pg_attribute_noreturn();
 
+/* So many names dp_read_named() takes */
+#define DP_MOST_NAMED 12
+
+/*
+ * Puts the fields of a document in the order of names: "size ?unit", where a question mark marks
+ * those that may be missing and then have no name.  Returns what is wrong, or NULL; what and kind
+ * are what has fields and what they are to it.
+ */
+extern char *dp_read_named(const DpValue *doc, const char *what, const char *kind,
+						   const char *names, DpElement *elements);
+
 /*
  * A value that must be a whole number, in any of the four types of numbers
  * (2.0 is one).  Returns false if it is not, or is out of the range of int64.

@@ -795,54 +795,21 @@ int
 dp_compile_arguments(DpCompiler *c, const char *what, const char *names, const DpValue *spec,
 					 DpElement *elements)
 {
-	int n = count_names(names);
-	DpIter iter;
-	DpElement element;
+	char *mistake;
 
-	Assert(n <= DP_MOST_ARGUMENTS);
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_compile_error(c, "%s needs a document with its arguments, not %s", what,
 						 dp_type_name(spec->type));
-	memset(elements, 0, sizeof(DpElement) * n);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &element))
-	{
-		const char *p = names;
-		int i;
-
-		for (i = 0; i < n; i++)
-		{
-			size_t len;
-
-			if (*p == '?')
-				p++;
-			len = strcspn(p, " ");
-			if (len == element.namelen && memcmp(p, element.name, len) == 0)
-				break;
-			p += len + 1;
-		}
-		if (i == n)
-			dp_compile_error(c, "%s has no argument \"%.*s\"", what,
-							 (int) Min(element.namelen, 200), element.name);
-		if (elements[i].name != NULL)
-			dp_compile_error(c, "%s has its argument \"%s\" twice", what, element.name);
-		elements[i] = element;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		size_t len = strcspn(names, " ");
-
-		if (*names != '?' && elements[i].name == NULL)
-			dp_compile_error(c, "%s needs the argument \"%.*s\"", what, (int) len, names);
-		names += len + 1;
-	}
-	return n;
+	mistake = dp_read_named(spec, what, "argument", names, elements);
+	if (mistake != NULL)
+		dp_compile_error(c, "%s", mistake);
+	return count_names(names);
 }
 
 DpNode *
 dp_compile_named(DpCompiler *c, const DpOperator *op, const char *names, const DpValue *spec)
 {
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	int n = dp_compile_arguments(c, op->name, names, spec, elements);
 	DpNode *node = dp_node_make(c, op->eval, op, n);
 

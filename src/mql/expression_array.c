@@ -293,7 +293,7 @@ open_variable(DpCompiler *c, DpScope *scope, const DpElement *as, const char *us
 static DpNode *
 foreach_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	const DpScope *saved = c->scope;
 	DpScope *scope = palloc(sizeof(DpScope));
 	DpNode *node = dp_node_make(c, op->eval, op, 3);
@@ -393,7 +393,7 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 reduce_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	const DpScope *saved = c->scope;
 	DpScope *scopes = palloc(sizeof(DpScope) * 2);
 	DpNode *node = dp_node_make(c, op->eval, op, 3);

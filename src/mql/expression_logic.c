@@ -136,9 +136,9 @@ switch_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 switch_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	DpValue *branches = &elements[0].value;
-	DpElement branch[DP_MOST_ARGUMENTS];
+	DpElement branch[DP_MOST_NAMED];
 	DpIter iter;
 	DpValue value;
 	DpNode *node;
@@ -190,7 +190,7 @@ static DpNode *
 let_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	const DpScope *saved = c->scope;
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	DpValue *vars = &elements[0].value;
 	DpIter iter;
 	DpElement element;

@@ -12,6 +12,7 @@
 
 #include "bson/builder.h"
 #include "bson/path.h"
+#include "mql/error.h"
 #include "mql/expression.h"
 
 typedef struct DpNode DpNode;
@@ -110,9 +111,8 @@ extern DpNode *dp_compile_position(DpCompiler *c, const DpValue *value, uint32 p
 
 /*
  * The fields of a document of arguments in the order of names, as in DpOperator; what is not given
- * has the name NULL.  what is the operator, for errors.  Their number.
+ * has the name NULL: DP_MOST_NAMED elements.  what is the operator, for errors.  Their number.
  */
-#define DP_MOST_ARGUMENTS 12
 extern int dp_compile_arguments(DpCompiler *c, const char *what, const char *names,
 								const DpValue *spec, DpElement *elements);
 

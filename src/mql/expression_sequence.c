@@ -132,7 +132,7 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 zip_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	DpValue *inputs = &elements[0].value;
 	DpValue *longest = &elements[1].value;
 	DpIter iter;
@@ -237,7 +237,7 @@ static DpNode *
 sortarray_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	DpNode *node = dp_node_make(c, op->eval, op, 1);
-	DpElement elements[DP_MOST_ARGUMENTS];
+	DpElement elements[DP_MOST_NAMED];
 	const DpValue *by = &elements[1].value;
 	int64 direction;
 

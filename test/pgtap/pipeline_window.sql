@@ -1,6 +1,6 @@
 -- Stages of pipelines that make buckets and windows. Results are those that MongoDB gives.
 BEGIN;
-SELECT plan(109);
+SELECT plan(110);
 SET LOCAL client_min_messages = warning;
 
 SELECT collection_create('w');
@@ -144,7 +144,8 @@ SELECT throws_ok($$SELECT pg_temp.run('[{$densify: {field: "x", range: {bounds: 
 SELECT throws_ok($$SELECT pg_temp.run('[{$set: {x: {$cond: [{$eq: ["$x", 2]}, Infinity, "$x"]}}}, {$densify: {field: "x", range: {bounds: "full", step: 1}}}]')$$, '54000', '$densify must not make more than 500000 documents', 'infinity');
 SELECT is(pg_temp.run('[{$densify: {field: "x", range: {bounds: [0, 1e18], step: 5e17}}}, {$count: "n"}]'), '{"n": 9}', 'long steps');
 SELECT throws_ok(format($$SELECT pg_temp.run('[{$densify: {%s}}]')$$, spec), '22023', message, spec) FROM (VALUES
-  ('field: "x"', '$densify must have a field and a range'),
+  ('field: "x"', '$densify needs the option "range"'),
+  ('field: "x", field: "y", range: {step: 1, bounds: "full"}', '$densify has its option "field" twice'),
   ('field: "x", range: {step: 0, bounds: "full"}', 'step must be a number greater than 0'),
   ('field: "x", range: {step: 1.5, unit: "day", bounds: "full"}', 'step must be a whole number if there is a unit'),
   ('field: "x", range: {step: 1, bounds: "partition"}', 'bounds "partition" need partitionByFields'),

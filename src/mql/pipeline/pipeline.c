@@ -261,6 +261,29 @@ dp_stage_document(const DpValue *spec, const DpLocation *location)
 		dp_bad_spec_type(location, "a document", spec);
 }
 
+void
+dp_stage_options(const DpValue *spec, const DpLocation *location, const char *what,
+				 const char *names, void *options)
+{
+	DpOption *option = options;
+	DpElement elements[DP_MOST_NAMED];
+	char *mistake;
+
+	dp_stage_document(spec, location);
+	mistake = dp_read_named(spec, what, "option", names, elements);
+	if (mistake != NULL)
+		dp_bad_spec(location, "%s", mistake);
+	for (int i = 0; names != NULL; i++)
+	{
+		option[i].value = elements[i].value;
+		option[i].location = dp_location_field(location, &elements[i]);
+		if (elements[i].name == NULL)
+			option[i].value.type = DP_TYPE_EOD;
+		names = strchr(names, ' ');
+		names = names == NULL ? NULL : names + 1;
+	}
+}
+
 const char *
 dp_stage_string(const DpValue *spec, const DpLocation *location)
 {

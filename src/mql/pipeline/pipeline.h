@@ -262,6 +262,26 @@ extern bool dp_total_is_count(const DpElement *accumulator);
 
 /* ---------------------------------------------------------------- specifications */
 
+/* A named option */
+typedef struct DpOption
+{
+	DpValue value;       /* DP_TYPE_EOD: it is not given */
+	DpLocation location; /* if it is given */
+} DpOption;
+
+/*
+ * Reads named options of what is a stage or a part of it into a struct of a DpOption for each;
+ * names as for dp_read_named().
+ */
+extern void dp_stage_options(const DpValue *spec, const DpLocation *location, const char *what,
+							 const char *names, void *options);
+
+static inline bool
+dp_option_given(const DpOption *option)
+{
+	return option->value.type != DP_TYPE_EOD;
+}
+
 /* The flags of dp_expr_compile() for expressions of a query. */
 extern int dp_stage_flags(DpQuery *q);
 

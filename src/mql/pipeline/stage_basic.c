@@ -152,27 +152,15 @@ dp_stage_skip(DpQuery *q, const DpValue *spec, const DpLocation *location)
 void
 dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	DpIter iter;
-	DpElement e;
-	bool found = false;
+	DpOption size;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
-	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "size") != 0)
-			dp_bad_spec(&inner, "$sample has no option \"%s\"", e.name);
-		dp_query_before_order(q);
-		q->order = "pg_catalog.random()";
-		q->limited = found = true;
-		q->limit = dp_stage_clamp(&e.value, &inner);
-		if (q->limit < 1)
-			dp_bad_spec(&inner, "size of $sample must be a number of at least 1");
-	}
-	if (!found)
-		dp_bad_spec(location, "$sample must have a size");
+	dp_stage_options(spec, location, "$sample", "size", &size);
+	dp_query_before_order(q);
+	q->order = "pg_catalog.random()";
+	q->limited = true;
+	q->limit = dp_stage_clamp(&size.value, &size.location);
+	if (q->limit < 1)
+		dp_bad_spec(&size.location, "size of $sample must be a number of at least 1");
 }
 
 /* ---------------------------------------------------------------- order */
@@ -241,39 +229,29 @@ dp_stage_redact(DpQuery *q, const DpValue *spec, const DpLocation *location)
 void
 dp_stage_unwind(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	const char *path = NULL;
+	const char *path;
 	const char *index = NULL;
 	bool preserve = false;
 	StringInfoData call;
 
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
-		DpIter iter;
-		DpElement e;
-
-		dp_iter_init_value(&iter, spec);
-		while (dp_iter_next(&iter, &e))
+		struct
 		{
-			DpLocation inner = dp_location_field(location, &e);
+			DpOption path, index, preserve;
+		} o;
 
-			if (strcmp(e.name, "path") == 0)
-				path = dp_stage_path(&e.value, &inner);
-			else if (strcmp(e.name, "includeArrayIndex") == 0)
-			{
-				index = dp_stage_string(&e.value, &inner);
-				dp_stage_check_field(index, &inner);
-			}
-			else if (strcmp(e.name, "preserveNullAndEmptyArrays") == 0)
-			{
-				if (e.value.type != DP_TYPE_BOOL)
-					dp_bad_spec_type(&inner, "true or false", &e.value);
-				preserve = e.value.data[0] != 0;
-			}
-			else
-				dp_bad_spec(&inner, "$unwind has no option \"%s\"", e.name);
+		dp_stage_options(spec, location, "$unwind",
+						 "path ?includeArrayIndex ?preserveNullAndEmptyArrays", &o);
+		path = dp_stage_path(&o.path.value, &o.path.location);
+		if (dp_option_given(&o.index))
+		{
+			index = dp_stage_string(&o.index.value, &o.index.location);
+			dp_stage_check_field(index, &o.index.location);
 		}
-		if (path == NULL)
-			dp_bad_spec(location, "$unwind must have a path");
+		if (dp_option_given(&o.preserve) && o.preserve.value.type != DP_TYPE_BOOL)
+			dp_bad_spec_type(&o.preserve.location, "true or false", &o.preserve.value);
+		preserve = dp_option_given(&o.preserve) && o.preserve.value.data[0] != 0;
 	}
 	else
 		path = dp_stage_path(spec, location);

@@ -13,18 +13,17 @@
 #include "mql/pipeline/pipeline.h"
 #include "mql/pipeline/window.h"
 
-/* What both stages have; the types of missing options are DP_TYPE_EOD. */
+/* What both stages have */
 typedef struct Options
 {
-	DpValue group_by;
-	DpValue buckets; /* or boundaries */
-	DpValue other;   /* default, or granularity */
-	DpValue output;
+	DpOption group_by;
+	DpOption buckets; /* or boundaries */
+	DpOption other;   /* default, or granularity */
+	DpOption output;
 } Options;
 
-static void
-parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const char *stage,
-			  const char *buckets, const char *other, Options *options);
+static void parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location,
+						  const char *stage, const char *names, Options *options);
 static void check_output(const DpValue *output, const DpLocation *location);
 static DpValue totals_of(const DpValue *output, bool always_count);
 static const char *row_number(const char *order);
@@ -45,14 +44,14 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	const char *order = NULL;
 	const char *key;
 
-	parse_options(q, spec, location, "$bucket", "boundaries", "default", &options);
-	if (options.buckets.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(location, "boundaries in an array", &options.buckets);
-	if (dp_array_count(options.buckets.data, options.buckets.len) < 2)
+	parse_options(q, spec, location, "$bucket", "groupBy boundaries ?default ?output", &options);
+	if (options.buckets.value.type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(location, "boundaries in an array", &options.buckets.value);
+	if (dp_array_count(options.buckets.value.data, options.buckets.value.len) < 2)
 		dp_bad_spec(location, "$bucket must have at least two boundaries");
-	dp_builder_init(&b, options.buckets.len);
+	dp_builder_init(&b, options.buckets.value.len);
 	dp_builder_begin_array(&b);
-	dp_iter_init_value(&iter, &options.buckets);
+	dp_iter_init_value(&iter, &options.buckets.value);
 	for (uint32 i = 0; dp_iter_next(&iter, &e); i++)
 	{
 		DpValue boundary;
@@ -74,14 +73,14 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	}
 	dp_builder_end(&b);
 	boundaries = dp_builder_view(&b, DP_TYPE_ARRAY);
-	if (options.other.type != DP_TYPE_EOD)
+	if (dp_option_given(&options.other))
 	{
-		options.other = dp_stage_constant(q, &options.other, location);
-		if (dp_stage_compare(q, &options.other, &first) >= 0 &&
-			dp_stage_compare(q, &options.other, &last) < 0)
+		options.other.value = dp_stage_constant(q, &options.other.value, location);
+		if (dp_stage_compare(q, &options.other.value, &first) >= 0 &&
+			dp_stage_compare(q, &options.other.value, &last) < 0)
 			dp_bad_spec(location, "the default of $bucket must not be between its boundaries");
 	}
-	totals = totals_of(&options.output, false);
+	totals = totals_of(&options.output.value, false);
 
 	dp_query_before_group(q);
 	if (dp_totals_are_ordered(&totals))
@@ -89,11 +88,11 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	q->order = NULL;
 	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket(%s, %s, %s%s) AS bucket",
 										 order == NULL ? "" : row_number(order),
-										 dp_query_eval(q, &options.group_by, location),
+										 dp_query_eval(q, &options.group_by.value, location),
 										 dp_sql_value(&boundaries),
-										 options.other.type == DP_TYPE_EOD
+										 !dp_option_given(&options.other)
 											 ? "NULL"
-											 : dp_sql_value(&options.other),
+											 : dp_sql_value(&options.other.value),
 										 dp_query_and_collation(q)));
 	if (order != NULL)
 		order = key_name(key, "n");
@@ -116,17 +115,18 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	const char *order = NULL;
 	bool ordered;
 
-	parse_options(q, spec, location, "$bucketAuto", "buckets", "granularity", &options);
-	buckets = dp_stage_number(&options.buckets, 1, location);
+	parse_options(q, spec, location, "$bucketAuto", "groupBy buckets ?granularity ?output",
+				  &options);
+	buckets = dp_stage_number(&options.buckets.value, 1, location);
 	if (buckets > PG_INT32_MAX)
 		dp_bad_spec(location, "$bucketAuto must not have more than %d buckets", PG_INT32_MAX);
-	if (options.other.type != DP_TYPE_EOD)
+	if (dp_option_given(&options.other))
 	{
-		granularity = dp_stage_string(&options.other, location);
+		granularity = dp_stage_string(&options.other.value, location);
 		if (!dp_granularity_exists(granularity))
 			dp_bad_spec(location, "$bucketAuto has no granularity \"%.100s\"", granularity);
 	}
-	totals = totals_of(&options.output, true);
+	totals = totals_of(&options.output.value, true);
 
 	dp_query_before_group(q);
 	ordered = dp_totals_are_ordered(&totals);
@@ -135,10 +135,10 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	q->order = NULL;
 	/* a missing value is null; without a fence, documents would be sorted instead of their values
 	 */
-	key = dp_query_fence(q,
-						 psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
-								  ordered ? row_number(order) : "",
-								  dp_query_eval(q, &options.group_by, location), q->pipeline->own));
+	key = dp_query_fence(q, psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
+									 ordered ? row_number(order) : "",
+									 dp_query_eval(q, &options.group_by.value, location),
+									 q->pipeline->own));
 	value = key_name(key, "value");
 	if (granularity != NULL)
 		more = psprintf(", %s::pg_catalog.text", quote_literal_cstr(granularity));
@@ -179,41 +179,19 @@ key_name(const char *alias, const char *column)
 
 static void
 parse_options(DpQuery *q, const DpValue *spec, const DpLocation *location, const char *stage,
-			  const char *buckets, const char *other, Options *options)
+			  const char *names, Options *options)
 {
-	DpIter iter;
-	DpElement e;
+	const DpValue *key = &options->group_by.value;
 
-	dp_stage_document(spec, location);
-	options->group_by.type = options->buckets.type = options->other.type = options->output.type =
-		DP_TYPE_EOD;
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(spec, location, stage, names, options);
+	if (key->type == DP_TYPE_STRING ? dp_stage_string(key, &options->group_by.location)[0] != '$'
+									: key->type != DP_TYPE_DOCUMENT)
+		dp_bad_spec(&options->group_by.location, "groupBy of %s must be an expression", stage);
+	if (dp_option_given(&options->output))
 	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "groupBy") == 0)
-		{
-			if (e.value.type == DP_TYPE_STRING ? dp_stage_string(&e.value, &inner)[0] != '$'
-											   : e.value.type != DP_TYPE_DOCUMENT)
-				dp_bad_spec(&inner, "groupBy of %s must be an expression", stage);
-			options->group_by = e.value;
-		}
-		else if (strcmp(e.name, buckets) == 0)
-			options->buckets = e.value;
-		else if (strcmp(e.name, other) == 0)
-			options->other = e.value;
-		else if (strcmp(e.name, "output") == 0)
-		{
-			options->output = e.value;
-			check_output(&e.value, &inner);
-			dp_stage_check_totals(q, &e.value, &inner);
-		}
-		else
-			dp_bad_spec(&inner, "%s has no option \"%s\"", stage, e.name);
+		check_output(&options->output.value, &options->output.location);
+		dp_stage_check_totals(q, &options->output.value, &options->output.location);
 	}
-	if (options->group_by.type == DP_TYPE_EOD || options->buckets.type == DP_TYPE_EOD)
-		dp_bad_spec(location, "%s must have groupBy and %s", stage, buckets);
 }
 
 static void

@@ -56,50 +56,34 @@ static Densify *
 densify_parse(const DpValue *spec, const DpLocation *location)
 {
 	Densify *d = palloc0(sizeof(Densify));
-	bool has_range = false;
+	struct
+	{
+		DpOption field, range, fields;
+	} o;
+	const DpValue *fields = &o.fields.value;
 	DpIter iter;
-	DpElement e;
+	DpValue field;
 	ListCell *lc;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(spec, location, "$densify", "field range ?partitionByFields", &o);
+	d->field = dp_stage_string(&o.field.value, &o.field.location);
+	dp_stage_check_field(d->field, &o.field.location);
+	d->path = dp_path_of_field(d->field);
+	parse_range(d, &o.range.value, &o.range.location);
+	if (dp_option_given(&o.fields) && fields->type != DP_TYPE_ARRAY)
+		dp_bad_spec_type(&o.fields.location, "an array of fields", fields);
+	if (dp_option_given(&o.fields))
 	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "field") == 0)
+		dp_iter_init_value(&iter, fields);
+		while (dp_iter_next_value(&iter, &field))
 		{
-			d->field = dp_stage_string(&e.value, &inner);
-			dp_stage_check_field(d->field, &inner);
-			d->path = dp_path_of_field(d->field);
-		}
-		else if (strcmp(e.name, "partitionByFields") == 0)
-		{
-			DpIter fields;
-			DpValue field;
+			char *name = pstrdup(dp_stage_string(&field, &o.fields.location));
 
-			if (e.value.type != DP_TYPE_ARRAY)
-				dp_bad_spec_type(&inner, "an array of fields", &e.value);
-			dp_iter_init_value(&fields, &e.value);
-			while (dp_iter_next_value(&fields, &field))
-			{
-				char *name = pstrdup(dp_stage_string(&field, &inner));
-
-				dp_stage_check_field(name, &inner);
-				d->partition_fields = lappend(d->partition_fields, name);
-				d->partition_paths = lappend(d->partition_paths, dp_path_of_field(name));
-			}
+			dp_stage_check_field(name, &o.fields.location);
+			d->partition_fields = lappend(d->partition_fields, name);
+			d->partition_paths = lappend(d->partition_paths, dp_path_of_field(name));
 		}
-		else if (strcmp(e.name, "range") == 0)
-		{
-			parse_range(d, &e.value, &inner);
-			has_range = true;
-		}
-		else
-			dp_bad_spec(&inner, "$densify has no option \"%s\"", e.name);
 	}
-	if (d->field == NULL || !has_range)
-		dp_bad_spec(location, "$densify must have a field and a range");
 	foreach(lc, d->partition_fields)
 	{
 		const char *name = lfirst(lc);
@@ -117,42 +101,28 @@ densify_parse(const DpValue *spec, const DpLocation *location)
 static void
 parse_range(Densify *d, const DpValue *range, const DpLocation *location)
 {
-	DpValue bounds = { NULL, 0, DP_TYPE_EOD };
-	DpIter iter;
-	DpElement e;
-
-	dp_stage_document(range, location);
-	d->step.type = DP_TYPE_EOD;
-	d->unit = -1;
-	dp_iter_init_value(&iter, range);
-	while (dp_iter_next(&iter, &e))
+	struct
 	{
-		DpLocation inner = dp_location_field(location, &e);
+		DpOption step, bounds, unit;
+	} o;
 
-		if (strcmp(e.name, "step") == 0)
-		{
-			if (!dp_type_is_number(e.value.type) || !(dp_number_to_double(&e.value) > 0) ||
-				isinf(dp_number_to_double(&e.value)))
-				dp_bad_spec(&inner, "step must be a number greater than 0");
-			d->step = e.value;
-		}
-		else if (strcmp(e.name, "unit") == 0)
-		{
-			d->unit = dp_date_unit(dp_stage_string(&e.value, &inner));
-			if (d->unit < 0)
-				dp_bad_spec(&inner, "there is no unit \"%.100s\"",
-							dp_stage_string(&e.value, &inner));
-		}
-		else if (strcmp(e.name, "bounds") == 0)
-			bounds = e.value;
-		else
-			dp_bad_spec(&inner, "range has no option \"%s\"", e.name);
+	dp_stage_options(range, location, "range", "step bounds ?unit", &o);
+	d->step = o.step.value;
+	if (!dp_type_is_number(d->step.type) || !(dp_number_to_double(&d->step) > 0) ||
+		isinf(dp_number_to_double(&d->step)))
+		dp_bad_spec(&o.step.location, "step must be a number greater than 0");
+	d->unit = -1;
+	if (dp_option_given(&o.unit))
+	{
+		const char *unit = dp_stage_string(&o.unit.value, &o.unit.location);
+
+		d->unit = dp_date_unit(unit);
+		if (d->unit < 0)
+			dp_bad_spec(&o.unit.location, "there is no unit \"%.100s\"", unit);
+		if (!dp_value_to_whole(&d->step, &d->step_units))
+			dp_bad_spec(location, "step must be a whole number if there is a unit");
 	}
-	if (d->step.type == DP_TYPE_EOD || bounds.type == DP_TYPE_EOD)
-		dp_bad_spec(location, "range must have step and bounds");
-	if (d->unit >= 0 && !dp_value_to_whole(&d->step, &d->step_units))
-		dp_bad_spec(location, "step must be a whole number if there is a unit");
-	parse_bounds(d, &bounds, location);
+	parse_bounds(d, &o.bounds.value, location);
 }
 
 static void

@@ -50,13 +50,16 @@ typedef struct Lookup
 	const DpValue *let;      /* or NULL */
 	const DpValue *pipeline; /* or NULL: no stages */
 	const char *as;
-	DpLocation let_location;
-	DpLocation pipeline_location;
+	struct
+	{
+		DpOption as, from, local, foreign, let, pipeline;
+	} given;
 	bool unwind;       /* each document found gives a row */
 	DpDocLookup found; /* if there is an equality */
 } Lookup;
 
 static void parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l);
+static const char *field_of(const DpOption *o);
 static void look_up(Oid relid, const char *field, bool indexed, DpDocLookup *found);
 static bool take_unwind(DpQuery *q, const char *as);
 static bool reads_all(DpQuery *q, const Lookup *l);
@@ -123,7 +126,7 @@ dp_stage_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	let = add_let(q, &l, NULL);
 	sub = dp_query_make(q->pipeline, l.from, let);
 	find_compared(sub, &l, let);
-	dp_query_stages(sub, l.pipeline, &l.pipeline_location);
+	dp_query_stages(sub, l.pipeline, &l.given.pipeline.location);
 	put_result(q, &l, sub);
 }
 
@@ -138,54 +141,49 @@ look_up(Oid relid, const char *field, bool indexed, DpDocLookup *found)
 		dp_collection_lookup(relid, dp_path_of_field(field), found);
 }
 
+static const char *
+field_of(const DpOption *o)
+{
+	const char *field = dp_stage_string(&o->value, &o->location);
+
+	dp_stage_check_field(field, &o->location);
+	return field;
+}
+
+/* The same, NULL if there is none: a join by no field is one without fields. */
+static const char *
+join_field(const DpOption *o)
+{
+	if (!dp_option_given(o) || o->value.type == DP_TYPE_NULL ||
+		(o->value.type == DP_TYPE_STRING && DP_STRING_LEN(&o->value) == 0))
+		return NULL;
+	return field_of(o);
+}
+
 static void
 parse_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location, Lookup *l)
 {
-	DpIter iter;
-	DpElement e;
+	const DpValue *let = &l->given.let.value;
+	const DpValue *pipeline = &l->given.pipeline.value;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(spec, location, "$lookup", "as ?from ?localField ?foreignField ?let ?pipeline",
+					 &l->given);
+	l->as = field_of(&l->given.as);
+	if (dp_option_given(&l->given.from))
+		l->from = dp_stage_relation(q, &l->given.from.value, &l->given.from.location);
+	l->local = join_field(&l->given.local);
+	l->foreign = join_field(&l->given.foreign);
+	if (dp_option_given(&l->given.let) && let->type != DP_TYPE_NULL)
 	{
-		DpLocation inner = dp_location_field(location, &e);
-		const char **field = strcmp(e.name, "localField") == 0     ? &l->local
-							 : strcmp(e.name, "foreignField") == 0 ? &l->foreign
-							 : strcmp(e.name, "as") == 0           ? &l->as
-																   : NULL;
-
-		/* a join by no field is one without fields */
-		if (field != NULL && field != &l->as &&
-			(e.value.type == DP_TYPE_NULL ||
-			 (e.value.type == DP_TYPE_STRING && DP_STRING_LEN(&e.value) == 0)))
-			continue;
-		if (field != NULL)
-		{
-			*field = dp_stage_string(&e.value, &inner);
-			dp_stage_check_field(*field, &inner);
-		}
-		else if (strcmp(e.name, "from") == 0)
-			l->from = dp_stage_relation(q, &e.value, &inner);
-		else if (strcmp(e.name, "let") == 0 && e.value.type == DP_TYPE_NULL)
-			continue;
-		else if (strcmp(e.name, "let") == 0)
-		{
-			dp_stage_document(&e.value, &inner);
-			l->let = memcpy(palloc(sizeof(DpValue)), &e.value, sizeof(DpValue));
-			l->let_location = inner;
-		}
-		else if (strcmp(e.name, "pipeline") == 0)
-		{
-			if (e.value.type != DP_TYPE_ARRAY)
-				dp_bad_spec_type(&inner, "an array of stages", &e.value);
-			l->pipeline = memcpy(palloc(sizeof(DpValue)), &e.value, sizeof(DpValue));
-			l->pipeline_location = inner;
-		}
-		else
-			dp_bad_spec(&inner, "$lookup has no option \"%s\"", e.name);
+		dp_stage_document(let, &l->given.let.location);
+		l->let = let;
 	}
-	if (l->as == NULL)
-		dp_bad_spec(location, "$lookup must have a field \"as\" for its result");
+	if (dp_option_given(&l->given.pipeline))
+	{
+		if (pipeline->type != DP_TYPE_ARRAY)
+			dp_bad_spec_type(&l->given.pipeline.location, "an array of stages", pipeline);
+		l->pipeline = pipeline;
+	}
 	if ((l->local == NULL) != (l->foreign == NULL))
 		dp_bad_spec(location, "$lookup must have both localField and foreignField, or neither");
 	if (l->local == NULL && l->pipeline == NULL)
@@ -336,7 +334,7 @@ join_by_subquery(DpQuery *q, Lookup *l)
 	sub = dp_query_make(q->pipeline, l->from, let);
 	find_equal(sub, l, values);
 	if (l->pipeline != NULL)
-		dp_query_stages(sub, l->pipeline, &l->pipeline_location);
+		dp_query_stages(sub, l->pipeline, &l->given.pipeline.location);
 	put_result(q, l, sub);
 }
 
@@ -395,7 +393,7 @@ join_by_values(DpQuery *q, Lookup *l)
 									 "AS e (value)) AS %s",
 									 own, own, beside(q, "found"), found),
 							psprintf("%s.doc", found), let);
-		dp_query_stages(sub, l->pipeline, &l->pipeline_location);
+		dp_query_stages(sub, l->pipeline, &l->given.pipeline.location);
 		put_result(q, l, sub);
 	}
 }
@@ -583,7 +581,7 @@ add_let(DpQuery *q, const Lookup *l, const char *carry)
 	dp_iter_init_value(&iter, l->let);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpLocation inner = dp_location_field(&l->let_location, &e);
+		DpLocation inner = dp_location_field(&l->given.let.location, &e);
 
 		dp_expr_check_variable(e.name, e.namelen, dp_location_text(&inner));
 		dp_stage_check_expression(q, &e.value, &inner);
@@ -685,61 +683,42 @@ void
 dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	const char *own = q->pipeline->own;
-	const char *as = NULL;
-	const char *connect_from = NULL;
-	const char *connect_to = NULL;
+	struct
+	{
+		DpOption from, start, connect_from, connect_to, as, max_depth, depth_field, restricted;
+	} o;
+	const char *as;
+	const char *connect_from;
+	const char *connect_to;
 	const char *depth_field = NULL;
 	const char *column;
+	const DpValue *restricted = NULL;
 	char *depth = NULL;
 	char *alias;
-	Oid relid = InvalidOid;
-	DpValue start = { NULL, 0, DP_TYPE_EOD };
-	DpValue restricted = { NULL, 0, DP_TYPE_EOD };
-	DpLocation start_location;
+	Oid relid;
 	DpDocLookup found;
-	DpIter iter;
-	DpElement e;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(spec, location, "$graphLookup",
+					 "from startWith connectFromField connectToField as ?maxDepth ?depthField "
+					 "?restrictSearchWithMatch",
+					 &o);
+	relid = dp_stage_relation(q, &o.from.value, &o.from.location);
+	connect_from = field_of(&o.connect_from);
+	connect_to = field_of(&o.connect_to);
+	as = field_of(&o.as);
+	if (dp_option_given(&o.depth_field))
+		depth_field = field_of(&o.depth_field);
+	if (dp_option_given(&o.max_depth))
+		depth = psprintf(INT64_FORMAT,
+						 Min(dp_stage_number(&o.max_depth.value, 0, &o.max_depth.location),
+							 (int64) PG_INT32_MAX));
+	if (dp_option_given(&o.restricted))
 	{
-		DpLocation inner = dp_location_field(location, &e);
-		const char **field = strcmp(e.name, "connectFromField") == 0 ? &connect_from
-							 : strcmp(e.name, "connectToField") == 0 ? &connect_to
-							 : strcmp(e.name, "depthField") == 0     ? &depth_field
-							 : strcmp(e.name, "as") == 0             ? &as
-																	 : NULL;
-
-		if (field != NULL)
-		{
-			*field = dp_stage_string(&e.value, &inner);
-			dp_stage_check_field(*field, &inner);
-		}
-		else if (strcmp(e.name, "from") == 0)
-			relid = dp_stage_relation(q, &e.value, &inner);
-		else if (strcmp(e.name, "startWith") == 0)
-		{
-			start = e.value;
-			start_location = inner;
-		}
-		else if (strcmp(e.name, "maxDepth") == 0)
-			depth = psprintf(INT64_FORMAT,
-							 Min(dp_stage_number(&e.value, 0, &inner), (int64) PG_INT32_MAX));
-		else if (strcmp(e.name, "restrictSearchWithMatch") == 0)
-		{
-			dp_stage_document(&e.value, &inner);
-			(void) dp_filter_compile(&e.value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, &inner);
-			restricted = e.value;
-		}
-		else
-			dp_bad_spec(&inner, "$graphLookup has no option \"%s\"", e.name);
+		restricted = &o.restricted.value;
+		dp_stage_document(restricted, &o.restricted.location);
+		(void) dp_filter_compile(restricted, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
+								 &o.restricted.location);
 	}
-	if (!OidIsValid(relid) || start.type == DP_TYPE_EOD || connect_from == NULL ||
-		connect_to == NULL || as == NULL)
-		dp_bad_spec(
-			location,
-			"$graphLookup must have from, startWith, connectFromField, connectToField and as");
 	dp_collection_lookup(relid, dp_path_of_field(connect_to), &found);
 	if (found.is_split)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -752,9 +731,8 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 	if (found.is_key && depth == NULL && depth_field == NULL && q->pipeline->collation == NULL)
 	{
 		set_field(q, column, as,
-				  find_reached(q, relid, &found,
-							   restricted.type == DP_TYPE_EOD ? NULL : &restricted,
-							   start_values(q, &start, &start_location), connect_from));
+				  find_reached(q, relid, &found, restricted,
+							   start_values(q, &o.start.value, &o.start.location), connect_from));
 		return;
 	}
 	alias = dp_query_alias(q, "g");
@@ -762,11 +740,11 @@ dp_stage_graph_lookup(DpQuery *q, const DpValue *spec, const DpLocation *locatio
 			  psprintf("(SELECT coalesce(%s.bson_agg(%s.doc), '[]'::%s.bson_value) FROM "
 					   "%s.graph_lookup(%s, %s, %s, %s, %s, %s, %s%s) AS %s)",
 					   own, alias, own, own, dp_sql_regclass(relid),
-					   dp_query_eval(q, &start, &start_location), dp_stage_sql_path(connect_from),
-					   dp_stage_sql_path(connect_to),
+					   dp_query_eval(q, &o.start.value, &o.start.location),
+					   dp_stage_sql_path(connect_from), dp_stage_sql_path(connect_to),
 					   depth == NULL ? "NULL::pg_catalog.int4" : depth,
-					   restricted.type == DP_TYPE_EOD ? psprintf("NULL::%s.bson", own)
-													  : dp_sql_document(&restricted),
+					   restricted == NULL ? psprintf("NULL::%s.bson", own)
+										  : dp_sql_document(restricted),
 					   depth_field == NULL ? "NULL::pg_catalog.text"
 										   : dp_stage_sql_path(depth_field),
 					   dp_query_and_collation(q), alias));
@@ -817,38 +795,25 @@ void
 dp_stage_union(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	DpQuery *other;
-	DpValue pipeline = { NULL, 0, DP_TYPE_EOD };
-	DpLocation pipeline_location;
+	struct
+	{
+		DpOption relation, pipeline;
+	} o = { .pipeline.value.type = DP_TYPE_EOD };
 	Oid relid = InvalidOid;
-	DpIter iter;
-	DpElement e;
 
 	if (spec->type == DP_TYPE_STRING)
 		relid = dp_stage_relation(q, spec, location);
 	else
 	{
-		dp_stage_document(spec, location);
-		dp_iter_init_value(&iter, spec);
-		while (dp_iter_next(&iter, &e))
-		{
-			DpLocation inner = dp_location_field(location, &e);
-
-			if (strcmp(e.name, "coll") == 0)
-				relid = dp_stage_relation(q, &e.value, &inner);
-			else if (strcmp(e.name, "pipeline") == 0)
-			{
-				pipeline = e.value;
-				pipeline_location = inner;
-			}
-			else
-				dp_bad_spec(&inner, "$unionWith has no option \"%s\"", e.name);
-		}
-		if (!OidIsValid(relid) && !dp_pipeline_has_documents(&pipeline))
+		dp_stage_options(spec, location, "$unionWith", "?coll ?pipeline", &o);
+		if (dp_option_given(&o.relation))
+			relid = dp_stage_relation(q, &o.relation.value, &o.relation.location);
+		else if (!dp_pipeline_has_documents(&o.pipeline.value))
 			dp_bad_spec(location, "$unionWith must have the name of a relation in \"coll\"");
 	}
 	other = dp_query_make(q->pipeline, relid, q->let);
-	if (pipeline.type != DP_TYPE_EOD)
-		dp_query_stages(other, &pipeline, &pipeline_location);
+	if (dp_option_given(&o.pipeline))
+		dp_query_stages(other, &o.pipeline.value, &o.pipeline.location);
 	unite(q, other);
 }
 

@@ -18,42 +18,36 @@ void
 dp_stage_coll_stats(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	static const char *const names[] = { "storageStats", "count", "queryExecStats" };
-	bool shown[lengthof(names)] = { 0 };
+	DpOption given[lengthof(names) + 1];
 	int64 scale = 1;
 	DpBuilder options;
 	DpValue value;
-	DpIter iter;
-	DpElement e;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(spec, location, "$collStats",
+					 "?storageStats ?count ?queryExecStats ?latencyStats", given);
+	for (int i = 0; i < lengthof(given); i++)
 	{
-		DpLocation inner = dp_location_field(location, &e);
-		int i = 0;
+		const DpLocation *inner = &given[i].location;
 
-		while (i < lengthof(names) && strcmp(names[i], e.name) != 0)
-			i++;
-		if (i == lengthof(names) && strcmp(e.name, "latencyStats") != 0)
-			dp_bad_spec(&inner, "$collStats has no option \"%s\"", e.name);
-		if (e.value.type == DP_TYPE_NULL)
+		if (given[i].value.type == DP_TYPE_NULL)
+			given[i].value.type = DP_TYPE_EOD;
+		if (!dp_option_given(&given[i]))
 			continue;
-		dp_stage_document(&e.value, &inner);
+		dp_stage_document(&given[i].value, inner);
 		if (i == lengthof(names))
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 							errmsg("$collStats cannot show \"latencyStats\""),
-							errdetail("At path \"%s\".", dp_location_text(&inner)),
+							errdetail("At path \"%s\".", dp_location_text(inner)),
 							errhint("Use the extension pg_stat_statements.")));
-		shown[i] = true;
 		if (i == 0)
-			scale = read_scale(&e.value, &inner);
-		else if (e.value.len != DP_DOCUMENT_MIN_SIZE)
-			dp_bad_spec(&inner, "\"%s\" has no options", e.name);
+			scale = read_scale(&given[i].value, inner);
+		else if (given[i].value.len != DP_DOCUMENT_MIN_SIZE)
+			dp_bad_spec(inner, "\"%s\" has no options", names[i]);
 	}
 	dp_builder_init(&options, spec->len);
 	dp_builder_begin_document(&options);
 	for (int i = 0; i < lengthof(names); i++)
-		if (shown[i])
+		if (dp_option_given(&given[i]))
 		{
 			if (OidIsValid(q->relid) && get_rel_relkind(q->relid) == RELKIND_VIEW)
 				ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -71,23 +65,15 @@ dp_stage_coll_stats(DpQuery *q, const DpValue *spec, const DpLocation *location)
 static int64
 read_scale(const DpValue *spec, const DpLocation *location)
 {
-	int64 scale = 1;
-	DpIter iter;
-	DpElement e;
+	int64 scale;
+	DpOption given;
 
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
-	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "scale") != 0)
-			dp_bad_spec(&inner, "\"storageStats\" has no option \"%s\"", e.name);
-		if (e.value.type == DP_TYPE_NULL)
-			continue;
-		scale = Min(dp_stage_clamp(&e.value, &inner), PG_INT32_MAX);
-		if (scale < 1)
-			dp_bad_spec(&inner, "scale must be a number of at least 1");
-	}
+	dp_stage_options(spec, location, "\"storageStats\"", "?scale", &given);
+	if (!dp_option_given(&given) || given.value.type == DP_TYPE_NULL)
+		return 1;
+	scale = Min(dp_stage_clamp(&given.value, &given.location), PG_INT32_MAX);
+	if (scale < 1)
+		dp_bad_spec(&given.location, "scale must be a number of at least 1");
 	return scale;
 }
 

@@ -97,44 +97,20 @@ void
 dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
 	Windows w = { .q = q };
-	DpValue partition = { NULL, 0, DP_TYPE_EOD };
-	DpValue sort = { NULL, 0, DP_TYPE_NULL };
-	DpValue output = { NULL, 0, DP_TYPE_EOD };
-	DpLocation output_location = *location;
-	DpLocation partition_location = *location;
+	struct
+	{
+		DpOption output, sort, partition;
+	} o;
 	DpIter iter;
 	DpElement e;
 	StringInfoData window;
 	DpValue stages;
 	ListCell *lc;
 
-	dp_stage_document(spec, location);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
-	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "partitionBy") == 0)
-		{
-			partition = e.value;
-			partition_location = inner;
-		}
-		else if (strcmp(e.name, "sortBy") == 0)
-		{
-			sort = e.value;
-			parse_sort(&w, &sort, &inner);
-		}
-		else if (strcmp(e.name, "output") == 0)
-		{
-			dp_stage_document(&e.value, &inner);
-			output = e.value;
-			output_location = inner;
-		}
-		else
-			dp_bad_spec(&inner, "$setWindowFields has no option \"%s\"", e.name);
-	}
-	if (output.type == DP_TYPE_EOD)
-		dp_bad_spec(location, "$setWindowFields must have an output");
+	dp_stage_options(spec, location, "$setWindowFields", "output ?sortBy ?partitionBy", &o);
+	dp_stage_document(&o.output.value, &o.output.location);
+	if (dp_option_given(&o.sort))
+		parse_sort(&w, &o.sort.value, &o.sort.location);
 
 	dp_query_before_where(q);
 	if (q->order != NULL)
@@ -144,22 +120,22 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	dp_builder_begin_array(&w.set);
 	dp_builder_begin_document_field(&w.set, NULL, 0);
 	dp_builder_begin_document_field(&w.set, "$set", 4);
-	dp_iter_init_value(&iter, &output);
+	dp_iter_init_value(&iter, &o.output.value);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpLocation inner = dp_location_field(&output_location, &e);
+		DpLocation inner = dp_location_field(&o.output.location, &e);
 
 		add_output(&w, &e, &inner);
 	}
-	if (output.len == DP_DOCUMENT_MIN_SIZE)
+	if (o.output.value.len == DP_DOCUMENT_MIN_SIZE)
 		return;
 
 	initStringInfo(&window);
-	if (partition.type != DP_TYPE_EOD && partition.type != DP_TYPE_NULL)
+	if (dp_option_given(&o.partition) && o.partition.value.type != DP_TYPE_NULL)
 		appendStringInfo(&window, "PARTITION BY %s",
 						 dp_query_key_of(q, psprintf("docpatterns._partition(%s)",
-													 dp_query_eval(q, &partition,
-																   &partition_location))));
+													 dp_query_eval(q, &o.partition.value,
+																   &o.partition.location))));
 	if (w.nsort > 0)
 	{
 		appendStringInfo(&window, "%sORDER BY ", window.len > 0 ? " " : "");
@@ -177,7 +153,7 @@ dp_stage_window(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 		dp_builder_end(&f->totals);
 		totals = dp_builder_view(&f->totals, DP_TYPE_DOCUMENT);
-		dp_stage_check_totals(q, &totals, &output_location);
+		dp_stage_check_totals(q, &totals, &o.output.location);
 		fields = psprintf("%s, %s", dp_sql_document(&totals), dp_query_let(q));
 		if (w.values.len > 0)
 			appendStringInfo(&w.values, " OPERATOR(%s.||) ", q->pipeline->own);
@@ -298,45 +274,38 @@ static const char *sort_value(Output *o, const char *kind);
 static void
 parse_frame(Output *o)
 {
-	const DpValue *bounds = NULL;
-	DpElement e;
-	DpValue range = { NULL, 0, DP_TYPE_EOD };
-	bool documents = false;
+	struct
+	{
+		DpOption documents, range, unit;
+	} given;
+	const DpOption *bounds;
+	bool documents;
 	const char *unit = NULL;
 	Bound lower;
 	Bound upper;
 	DpIter iter;
 	DpValue v;
 
-	dp_iter_init_value(&iter, &o->window);
-	while (dp_iter_next(&iter, &e))
+	dp_stage_options(&o->window, &o->window_location, "a window", "?documents ?range ?unit",
+					 &given);
+	documents = dp_option_given(&given.documents);
+	if (documents && dp_option_given(&given.range))
+		dp_bad_spec(&o->window_location, "a window must not have both documents and range");
+	if (dp_option_given(&given.unit))
 	{
-		DpLocation inner = dp_location_field(&o->window_location, &e);
-
-		if (strcmp(e.name, "documents") == 0 || strcmp(e.name, "range") == 0)
-		{
-			if (bounds != NULL)
-				dp_bad_spec(&inner, "a window must not have both documents and range");
-			documents = e.name[0] == 'd';
-			if (e.value.type != DP_TYPE_ARRAY || dp_array_count(e.value.data, e.value.len) != 2)
-				dp_bad_spec(&inner, "a window must have an array of two bounds");
-			range = e.value;
-			bounds = &range;
-		}
-		else if (strcmp(e.name, "unit") == 0)
-		{
-			unit = dp_stage_string(&e.value, &inner);
-			if (dp_date_unit(unit) < 0)
-				dp_bad_spec(&inner, "there is no unit \"%.100s\"", unit);
-		}
-		else
-			dp_bad_spec(&inner, "a window has no option \"%s\"", e.name);
+		unit = dp_stage_string(&given.unit.value, &given.unit.location);
+		if (dp_date_unit(unit) < 0)
+			dp_bad_spec(&given.unit.location, "there is no unit \"%.100s\"", unit);
+		if (!dp_option_given(&given.range))
+			dp_bad_spec(&o->window_location, "a window must not have a unit without a range");
 	}
-	if (unit != NULL && (bounds == NULL || documents))
-		dp_bad_spec(&o->window_location, "a window must not have a unit without a range");
-	if (bounds == NULL)
+	bounds = documents ? &given.documents : &given.range;
+	if (!dp_option_given(bounds))
 		return;
-	dp_iter_init_value(&iter, bounds);
+	if (bounds->value.type != DP_TYPE_ARRAY ||
+		dp_array_count(bounds->value.data, bounds->value.len) != 2)
+		dp_bad_spec(&bounds->location, "a window must have an array of two bounds");
+	dp_iter_init_value(&iter, &bounds->value);
 	(void) dp_iter_next_value(&iter, &v);
 	parse_bound(&v, &o->window_location, &lower);
 	(void) dp_iter_next_value(&iter, &v);
@@ -516,75 +485,49 @@ static void
 add_shift(Output *o)
 {
 	static const uint8 none[1];
-	DpValue output = { NULL, 0, DP_TYPE_EOD };
 	DpValue other = { none, 0, DP_TYPE_NULL };
-	bool has_by = false;
-	int64 by = 0;
-	DpIter iter;
-	DpElement e;
-
-	dp_stage_document(&o->arg, &o->location);
-	dp_iter_init_value(&iter, &o->arg);
-	while (dp_iter_next(&iter, &e))
+	int64 by;
+	struct
 	{
-		DpLocation inner = dp_location_field(&o->location, &e);
+		DpOption output, by, other;
+	} given;
 
-		if (strcmp(e.name, "output") == 0)
-			output = e.value;
-		else if (strcmp(e.name, "by") == 0)
-		{
-			by = dp_stage_number(&e.value, -PG_INT32_MAX, &inner);
-			if (by > PG_INT32_MAX)
-				dp_bad_spec(&inner, "by must not be greater than %d", PG_INT32_MAX);
-			has_by = true;
-		}
-		else if (strcmp(e.name, "default") == 0)
-			other = dp_stage_constant(o->w->q, &e.value, &inner);
-		else
-			dp_bad_spec(&inner, "$shift has no option \"%s\"", e.name);
-	}
-	if (output.type == DP_TYPE_EOD || !has_by)
-		dp_bad_spec(&o->location, "$shift must have output and by");
+	dp_stage_options(&o->arg, &o->location, "$shift", "output by ?default", &given);
+	by = dp_stage_number(&given.by.value, -PG_INT32_MAX, &given.by.location);
+	if (by > PG_INT32_MAX)
+		dp_bad_spec(&given.by.location, "by must not be greater than %d", PG_INT32_MAX);
+	if (dp_option_given(&given.other))
+		other = dp_stage_constant(o->w->q, &given.other.value, &given.other.location);
 	if (o->w->nsort == 0)
 		dp_bad_spec(&o->location, "$shift needs sortBy");
 	add_value(o, psprintf("pg_catalog.%s(%s, " INT64_FORMAT ", %s) OVER w", by > 0 ? "lead" : "lag",
-						  dp_query_eval(o->w->q, &output, &o->location), (int64) llabs(by),
-						  dp_sql_value(&other)));
+						  dp_query_eval(o->w->q, &given.output.value, &o->location),
+						  (int64) llabs(by), dp_sql_value(&other)));
 }
 
 /* Input and unit: SQL of the sort's value, the input and the unit in milliseconds, or 1. */
 static void
 parse_rate(Output *o, const char **x, char **y, int64 *unit)
 {
-	DpValue input = { NULL, 0, DP_TYPE_EOD };
-	const char *name = NULL;
-	DpIter iter;
-	DpElement e;
-
-	dp_stage_document(&o->arg, &o->location);
-	dp_iter_init_value(&iter, &o->arg);
-	*unit = 1;
-	while (dp_iter_next(&iter, &e))
+	struct
 	{
-		DpLocation inner = dp_location_field(&o->location, &e);
+		DpOption input, unit;
+	} given;
 
-		if (strcmp(e.name, "input") == 0)
-			input = e.value;
-		else if (strcmp(e.name, "unit") == 0)
-		{
-			name = dp_stage_string(&e.value, &inner);
-			if (dp_date_unit(name) < 0 || (*unit = dp_date_unit_ms(dp_date_unit(name))) == 0)
-				dp_bad_spec(&inner, "unit must be week, day, hour, minute, second or millisecond");
-		}
-		else
-			dp_bad_spec(&inner, "%s has no option \"%s\"", o->op, e.name);
+	dp_stage_options(&o->arg, &o->location, o->op, "input ?unit", &given);
+	*unit = 1;
+	if (dp_option_given(&given.unit))
+	{
+		const char *name = dp_stage_string(&given.unit.value, &given.unit.location);
+
+		if (dp_date_unit(name) < 0 || (*unit = dp_date_unit_ms(dp_date_unit(name))) == 0)
+			dp_bad_spec(&given.unit.location,
+						"unit must be week, day, hour, minute, second or millisecond");
 	}
-	if (input.type == DP_TYPE_EOD)
-		dp_bad_spec(&o->location, "%s must have an input", o->op);
 	if (o->w->nsort != 1 || !o->w->ascending)
 		dp_bad_spec(&o->location, "%s needs sortBy with one ascending field", o->op);
-	*x = sort_value(o, name == NULL ? "a number" : "a date");
-	*y = dp_query_eval(o->w->q, &input, &o->location);
+	*x = sort_value(o, dp_option_given(&given.unit) ? "a date" : "a number");
+	*y = dp_query_eval(o->w->q, &given.input.value, &o->location);
 }
 
 static void
@@ -619,43 +562,31 @@ add_integral(Output *o)
 static void
 add_moving_average(Output *o)
 {
-	DpValue input = { NULL, 0, DP_TYPE_EOD };
 	uint8 alpha[DP_DECIMAL128_SIZE];
 	DpValue value = { alpha, sizeof(alpha), DP_TYPE_DECIMAL128 };
-	int given = 0;
-	DpIter iter;
-	DpElement e;
-
-	dp_stage_document(&o->arg, &o->location);
-	dp_iter_init_value(&iter, &o->arg);
-	while (dp_iter_next(&iter, &e))
+	struct
 	{
-		DpLocation inner = dp_location_field(&o->location, &e);
+		DpOption input, n, alpha;
+	} given;
 
-		if (strcmp(e.name, "input") == 0)
-			input = e.value;
-		else if (strcmp(e.name, "N") == 0)
-		{
-			dp_window_average_weight(dp_stage_number(&e.value, 1, &inner), alpha);
-			given++;
-		}
-		else if (strcmp(e.name, "alpha") == 0)
-		{
-			if (!dp_type_is_number(e.value.type) || !(dp_number_to_double(&e.value) > 0) ||
-				!(dp_number_to_double(&e.value) < 1))
-				dp_bad_spec(&inner, "alpha must be a number between 0 and 1");
-			dp_number_to_decimal(&e.value, alpha);
-			given++;
-		}
-		else
-			dp_bad_spec(&inner, "$expMovingAvg has no option \"%s\"", e.name);
+	dp_stage_options(&o->arg, &o->location, "$expMovingAvg", "input ?N ?alpha", &given);
+	if (dp_option_given(&given.n) == dp_option_given(&given.alpha))
+		dp_bad_spec(&o->location, "$expMovingAvg must have either N or alpha");
+	if (dp_option_given(&given.n))
+		dp_window_average_weight(dp_stage_number(&given.n.value, 1, &given.n.location), alpha);
+	else
+	{
+		if (!dp_type_is_number(given.alpha.value.type) ||
+			!(dp_number_to_double(&given.alpha.value) > 0) ||
+			!(dp_number_to_double(&given.alpha.value) < 1))
+			dp_bad_spec(&given.alpha.location, "alpha must be a number between 0 and 1");
+		dp_number_to_decimal(&given.alpha.value, alpha);
 	}
-	if (input.type == DP_TYPE_EOD || given != 1)
-		dp_bad_spec(&o->location, "$expMovingAvg must have an input, and either N or alpha");
 	if (o->w->nsort == 0)
 		dp_bad_spec(&o->location, "$expMovingAvg needs sortBy");
 	add_value(o, psprintf("docpatterns._exp_moving_avg(%s, %s) OVER (w " SO_FAR ")",
-						  dp_query_eval(o->w->q, &input, &o->location), dp_sql_value(&value)));
+						  dp_query_eval(o->w->q, &given.input.value, &o->location),
+						  dp_sql_value(&value)));
 }
 
 static void
@@ -726,63 +657,44 @@ append_partition_fields(DpBuilder *b, const DpValue *fields, const DpLocation *l
 void
 dp_stage_fill(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	DpValue output = { NULL, 0, DP_TYPE_EOD };
+	struct
+	{
+		DpOption output, sort, partition, fields;
+	} o;
 	DpBuilder window;
 	DpBuilder set;
 	bool windows = false;
 	bool values = false;
-	bool partitioned = false;
 	DpIter iter;
 	DpElement e;
 	DpValue value;
-	DpLocation output_location = *location;
 
-	dp_stage_document(spec, location);
+	dp_stage_options(spec, location, "$fill", "output ?sortBy ?partitionBy ?partitionByFields", &o);
+	dp_stage_document(&o.output.value, &o.output.location);
+	if (o.output.value.len == DP_DOCUMENT_MIN_SIZE)
+		dp_bad_spec(&o.output.location, "output of $fill must have a field");
+	if (dp_option_given(&o.partition) && dp_option_given(&o.fields))
+		dp_bad_spec(location, "$fill must not have both partitionBy and partitionByFields");
 	dp_builder_init(&window, spec->len + 128);
 	dp_builder_begin_document(&window);
 	dp_builder_init(&set, spec->len + 128);
 	dp_builder_begin_document(&set);
 	dp_builder_begin_document_field(&set, "$set", 4);
-	dp_iter_init_value(&iter, spec);
-	while (dp_iter_next(&iter, &e))
+	if (dp_option_given(&o.sort))
+		dp_builder_append_value(&window, "sortBy", 6, &o.sort.value);
+	if (dp_option_given(&o.fields))
+		append_partition_fields(&window, &o.fields.value, &o.fields.location);
+	if (dp_option_given(&o.partition))
 	{
-		DpLocation inner = dp_location_field(location, &e);
-
-		if (strcmp(e.name, "output") == 0)
-		{
-			dp_stage_document(&e.value, &inner);
-			if (e.value.len == DP_DOCUMENT_MIN_SIZE)
-				dp_bad_spec(&inner, "output of $fill must have a field");
-			output = e.value;
-			output_location = inner;
-		}
-		else if (strcmp(e.name, "sortBy") == 0)
-			dp_builder_append_value(&window, "sortBy", 6, &e.value);
-		else if (strcmp(e.name, "partitionBy") == 0 || strcmp(e.name, "partitionByFields") == 0)
-		{
-			if (partitioned)
-				dp_bad_spec(&inner, "$fill must not have both partitionBy and partitionByFields");
-			partitioned = true;
-			if (e.namelen == strlen("partitionBy"))
-			{
-				if (e.value.type != DP_TYPE_STRING && e.value.type != DP_TYPE_DOCUMENT)
-					dp_bad_spec_type(&inner, "an expression", &e.value);
-				dp_builder_append_value(&window, "partitionBy", 11, &e.value);
-			}
-			else
-				append_partition_fields(&window, &e.value, &inner);
-		}
-		else
-			dp_bad_spec(&inner, "$fill has no option \"%s\"", e.name);
+		if (o.partition.value.type != DP_TYPE_STRING && o.partition.value.type != DP_TYPE_DOCUMENT)
+			dp_bad_spec_type(&o.partition.location, "an expression", &o.partition.value);
+		dp_builder_append_value(&window, "partitionBy", 11, &o.partition.value);
 	}
-	if (output.type == DP_TYPE_EOD)
-		dp_bad_spec(location, "$fill must have an output");
-
 	dp_builder_begin_document_field(&window, "output", 6);
-	dp_iter_init_value(&iter, &output);
+	dp_iter_init_value(&iter, &o.output.value);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpLocation inner = dp_location_field(&output_location, &e);
+		DpLocation inner = dp_location_field(&o.output.location, &e);
 		DpIter options;
 		DpElement option;
 		char *path = psprintf("$%s", e.name);

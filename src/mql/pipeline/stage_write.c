@@ -72,53 +72,42 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	const char *own = q->pipeline->own;
 	Merge merge = { 0 };
 	DpValue into = *spec;
-	DpIter iter;
-	DpElement e;
+	struct
+	{
+		DpOption into, on, let, matched, missing;
+	} o;
 	Oid relid;
 	const char *name;
 	StringInfoData before;
 	StringInfoData after;
-	bool has_let = false;
 
 	merge.let = psprintf("'{}'::%s.bson", own);
 	merge.at = psprintf("%s::pg_catalog.text", quote_literal_cstr(dp_location_text(location)));
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
-		into.type = DP_TYPE_EOD;
-		dp_iter_init_value(&iter, spec);
-		while (dp_iter_next(&iter, &e))
-		{
-			DpLocation inner = dp_location_field(location, &e);
-			bool is_null = e.value.type == DP_TYPE_NULL;
+		bool has_let;
 
-			if (strcmp(e.name, "into") == 0)
-				into = e.value;
-			else if (strcmp(e.name, "on") == 0)
-			{
-				merge_on(&merge, &e.value, &inner);
-				if (merge.on != NIL && q->pipeline->collation != NULL)
-					ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-									errmsg("\"on\" of $merge does not support a collation"),
-									errdetail("At path \"%s\".", dp_location_text(&inner)),
-									errhint("Unique indexes compare bytes: merge by the _id.")));
-			}
-			else if (strcmp(e.name, "let") == 0)
-			{
-				if (!is_null)
-					merge_let(&merge, &e.value, &inner);
-				has_let = !is_null;
-			}
-			else if (strcmp(e.name, "whenMatched") == 0 && e.value.type == DP_TYPE_ARRAY)
-				merge_stages(&merge, &e.value, &inner);
-			else if (strcmp(e.name, "whenMatched") == 0)
-				merge.matched = choice(&e.value, matched, lengthof(matched), &inner);
-			else if (strcmp(e.name, "whenNotMatched") != 0)
-				dp_bad_spec(&inner, "$merge has no option \"%s\"", e.name);
-			else if (!is_null)
-				merge.missing = choice(&e.value, missing, lengthof(missing), &inner);
-		}
-		if (into.type == DP_TYPE_EOD)
-			dp_bad_spec(location, "$merge must have the name of a collection in \"into\"");
+		dp_stage_options(spec, location, "$merge", "into ?on ?let ?whenMatched ?whenNotMatched",
+						 &o);
+		into = o.into.value;
+		if (dp_option_given(&o.on))
+			merge_on(&merge, &o.on.value, &o.on.location);
+		if (merge.on != NIL && q->pipeline->collation != NULL)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("\"on\" of $merge does not support a collation"),
+							errdetail("At path \"%s\".", dp_location_text(&o.on.location)),
+							errhint("Unique indexes compare bytes: merge by the _id.")));
+		has_let = dp_option_given(&o.let) && o.let.value.type != DP_TYPE_NULL;
+		if (has_let)
+			merge_let(&merge, &o.let.value, &o.let.location);
+		if (o.matched.value.type == DP_TYPE_ARRAY)
+			merge_stages(&merge, &o.matched.value, &o.matched.location);
+		else if (dp_option_given(&o.matched))
+			merge.matched =
+				choice(&o.matched.value, matched, lengthof(matched), &o.matched.location);
+		if (dp_option_given(&o.missing) && o.missing.value.type != DP_TYPE_NULL)
+			merge.missing =
+				choice(&o.missing.value, missing, lengthof(missing), &o.missing.location);
 		if (has_let && merge.matched != MATCHED_PIPELINE)
 			dp_bad_spec(location, "variables are for stages of \"whenMatched\"");
 		if ((merge.matched == MATCHED_FAIL || merge.matched == MATCHED_KEEP) &&
@@ -222,36 +211,26 @@ target_relation(DpQuery *q, const DpValue *into, bool merges, const DpLocation *
 		dp_bad_spec(location, "a pipeline inside a stage cannot write");
 	if (into->type == DP_TYPE_DOCUMENT)
 	{
-		DpIter iter;
-		DpElement e;
-		const char *schema = "";
-		const char *collection = NULL;
-
-		dp_iter_init_value(&iter, into);
-		while (dp_iter_next(&iter, &e))
+		struct
 		{
-			DpLocation inner = dp_location_field(location, &e);
+			DpOption name, schema, series;
+		} o;
+		const char *schema = "";
+		const char *collection;
 
-			if (strcmp(e.name, "coll") == 0)
-				collection = dp_stage_string(&e.value, &inner);
-			else if (strcmp(e.name, "db") != 0 && strcmp(e.name, "timeseries") != 0)
-				dp_bad_spec(&inner, "a collection has no option \"%s\"", e.name);
-			else if (e.value.type == DP_TYPE_NULL && (merges || strcmp(e.name, "db") != 0))
-				continue;
-			else if (strcmp(e.name, "db") == 0)
-			{
-				schema = dp_stage_string(&e.value, &inner);
-				if (schema[0] == '\0' && !merges)
-					dp_bad_spec(&inner, "the name of a schema must not be empty");
-			}
-			else
-				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								errmsg("time series collections are not supported"),
-								errdetail("At path \"%s\".", dp_location_text(&inner)),
-								errhint("Write to a relation of the bucket pattern.")));
+		dp_stage_options(into, location, "a collection", "coll ?db ?timeseries", &o);
+		collection = dp_stage_string(&o.name.value, &o.name.location);
+		if (dp_option_given(&o.schema) && !(merges && o.schema.value.type == DP_TYPE_NULL))
+		{
+			schema = dp_stage_string(&o.schema.value, &o.schema.location);
+			if (schema[0] == '\0' && !merges)
+				dp_bad_spec(&o.schema.location, "the name of a schema must not be empty");
 		}
-		if (collection == NULL)
-			dp_bad_spec(location, "a collection must have a name in \"coll\"");
+		if (dp_option_given(&o.series) && o.series.value.type != DP_TYPE_NULL)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("time series collections are not supported"),
+							errdetail("At path \"%s\".", dp_location_text(&o.series.location)),
+							errhint("Write to a relation of the bucket pattern.")));
 		names =
 			textToQualifiedNameList(cstring_to_text(schema[0] == '\0'
 														? collection
