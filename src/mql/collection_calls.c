@@ -131,6 +131,8 @@ dp_call_prepare(DpCall *call)
 	DpTarget target;
 	DpShape shape;
 
+	if (call->sort != NULL && DP_DOC_SIZE(call->sort) == DP_DOCUMENT_MIN_SIZE)
+		call->sort = NULL;
 	dp_target_open(&target, call->relid);
 	if (call->collation != NULL)
 	{
@@ -559,7 +561,7 @@ append_loose(Conditions *c)
 }
 
 /*
- * The ORDER BY of a sort specification; NULL for {}.  Of several fields the first comes alone, too,
+ * The ORDER BY of a sort specification.  Of several fields the first comes alone, too,
  * if an index has it: then only documents with the same key of it are left to be sorted.
  */
 static char *
@@ -576,8 +578,7 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 	if (c->call != NULL && c->call->collation != NULL)
 		return psprintf("docpatterns._collated_sort_key(%s, $3, $8)", doc);
 	dp_iter_init_value(&iter, spec);
-	if (!dp_iter_next(&iter, &first))
-		return NULL;
+	(void) dp_iter_next(&iter, &first);
 	if (target->split != NULL && dp_split_sort(target->split, spec))
 		return sort_key(c, doc, spec);
 

@@ -19,7 +19,7 @@ typedef enum DpCallPart
 	DP_CALL_SOURCE,     /* what follows FROM */
 	DP_CALL_DOC,        /* the document, whole if the call concerns fields that are split off */
 	DP_CALL_CONDITIONS, /* of the filter */
-	DP_CALL_ORDERING,   /* of the sort specification; NULL for {} */
+	DP_CALL_ORDERING,   /* of the sort specification; NULL without one, or for {} */
 	DP_CALL_DOC_COLUMN, /* its name, not quoted */
 	DP_CALL_KEY_COLUMN, /* the same, NULL if there is none */
 

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(122);
+SELECT plan(123);
 
 SELECT function_returns('collection_find_one_and_update', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson_value', 'bson'], 'bson');
 SELECT function_returns('collection_find_one_and_replace', ARRAY['regclass', 'bson', 'anycompatible', 'bson', 'bson', 'boolean', 'boolean', 'bson'], 'bson');
@@ -64,6 +64,7 @@ SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', '{
 SELECT throws_ok($$SELECT collection_find_one_and_update('plain', '{_id: 1}', 5)$$, '42804', 'an argument cannot be of type integer');
 SELECT throws_ok($$SELECT collection_update('plain', '{}', '{$set: {a: 1}}', multi => true, sort => '{a: 1}')$$, '22023', 'sort cannot be combined with multi');
 SELECT throws_ok($$SELECT collection_find_one_and_delete('plain', '{}', sort => '{a: 2}')$$, '22023', NULL, 'a bad direction');
+SELECT is((SELECT matched FROM collection_update('plain', '{}', '{$set: {}}', sort => '{}')), 1::bigint, 'no sort');
 CREATE ROLE change_reader;
 GRANT SELECT ON plain TO change_reader;
 SET LOCAL ROLE change_reader;

@@ -31,8 +31,6 @@ dp_collection_find(PG_FUNCTION_ARGS)
 						errmsg("skip and take cannot be negative")));
 	dp_call_begin(&call, fcinfo, 1);
 	call.sort = dp_call_document(fcinfo, 3);
-	if (call.sort != NULL && DP_DOC_SIZE(call.sort) == DP_DOCUMENT_MIN_SIZE)
-		call.sort = NULL;
 	call.collation = dp_call_document(fcinfo, 6);
 	call.projection = PG_ARGISNULL(2) ? dp_call_no_fields() : dp_call_document(fcinfo, 2);
 	dp_call_prepare(&call);
