@@ -671,11 +671,12 @@ def renew(conn, r):
 
 # Where mongomock 4.1.2 is not MongoDB: $set keeps fields whose new value is missing, comparisons of
 # missing values give nothing, $not takes its array as true, the default null of $bucket comes last,
-# $sort compares arrays as wholes, $addToSet leaves out documents with missing fields, true is 1, and
-# so on.  It also makes documents of none and has fields in another order.
+# $sort compares arrays as wholes, $push leaves out nulls, documents in expressions ({p: ..}) vanish if a field is missing
+# and take included fields as constants, true is 1, and so on.  It also makes documents of none and
+# has fields in another order.
 MONGOMOCK_ERRS = {'$addFields', '$addToSet', '$avg', '$bucket', '$cmp', '$elemMatch', '$eq', '$gt',
-                  '$gte', '$in', '$lookup', '$lt', '$lte', '$ne', '$nin', '$not', '$set', '$size',
-                  '$sort', '$sum', 'depthField', 'includeArrayIndex'}
+                  '$gte', '$in', '$lookup', '$lt', '$lte', '$ne', '$nin', '$not', '$push', '$set',
+                  '$size', '$sort', '$sum', 'depthField', 'includeArrayIndex', 'p'}
 
 
 def with_mongomock(mongomock, stages):

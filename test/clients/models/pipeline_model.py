@@ -663,7 +663,15 @@ def accumulate(spec, rows, names):
     op, arg = next(iter(spec.items()))
 
     def values(e):
-        return [evaluate(e, variables(doc, names)) for doc in rows.docs]
+        found, failures = [], 0
+        for doc in rows.docs:
+            try:
+                found.append(evaluate(e, variables(doc, names)))
+            except Refused:
+                failures += 1
+        if failures and found and op in ('$first', '$firstN'):
+            raise Unsure('an error that only later documents give')
+        return found if not failures else refuse(op)
 
     def in_order(found):
         if not rows.ordered and any(not same(found[0], v, near=0) for v in found):
@@ -932,8 +940,6 @@ def project(rows, spec, let, others):
             branch[parts[-1]] = True
     for doc in rows.docs:
         new = keep(doc, tree)
-        if '_id' in new:
-            new = {'_id': new.pop('_id'), **new}
         for path, e in exprs.items():
             v, parts = computed(e, doc, let, made), path.split('.')
             if len(parts) > 1 and isinstance(doc.get(parts[0]), list):
