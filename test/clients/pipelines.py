@@ -674,9 +674,10 @@ def renew(conn, r):
 # $sort compares arrays as wholes, $push leaves out nulls, documents in expressions ({p: ..}) vanish
 # if a field is missing and take included fields as constants, true is 1, null matches no path below
 # a number, and so on.  It also makes documents of none and has fields in another order.
-MONGOMOCK_ERRS = {'$addFields', '$addToSet', '$avg', '$bucket', '$cmp', '$elemMatch', '$eq', '$gt',
-                  '$gte', '$in', '$lookup', '$lt', '$lte', '$ne', '$nin', '$not', '$push', '$set',
-                  '$size', '$sort', '$sum', 'depthField', 'includeArrayIndex', 'p'}
+MONGOMOCK_ERRS = {'$addFields', '$addToSet', '$arrayElemAt', '$avg', '$bucket', '$cmp',
+                  '$elemMatch', '$eq', '$gt', '$gte', '$in', '$lookup', '$lt', '$lte', '$ne',
+                  '$nin', '$not', '$push', '$set', '$size', '$sort', '$sum', 'depthField',
+                  'includeArrayIndex', 'p'}
 
 
 def with_mongomock(mongomock, stages):

@@ -9,6 +9,7 @@ import datetime
 import math
 import unicodedata
 from decimal import Context, Decimal
+from fractions import Fraction
 from bson import Int64, MaxKey, MinKey, ObjectId
 
 DECIMAL = Context(prec=34)
@@ -647,10 +648,11 @@ def fold_dev(less):
         values = [float(v) for v in values if rank(v) is not None]
         if len(values) <= less:
             return None
-        mean = math.fsum(values) / len(values) if all(map(math.isfinite, values)) else math.nan
-        if mean != mean:
+        if not all(map(math.isfinite, values)):
             return math.nan if len(values) > 1 or values[0] != values[0] else refuse_unsure()
-        return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - less))
+        exact = list(map(Fraction, values))
+        mean = sum(exact) / len(exact)
+        return math.sqrt(sum((v - mean) ** 2 for v in exact) / (len(exact) - less))
     return call
 
 
@@ -1301,8 +1303,6 @@ def partitions(rows, spec, let):
     def value(doc):
         if 'partitionByFields' in spec:
             found = {name: step_into(doc, name.split('.')) for name in spec['partitionByFields']}
-            if 'output' in spec and any(isinstance(v, list) for v in found.values()):
-                raise Refused('a partition by an array')
             return {name: v for name, v in found.items() if v is not MISSING}
         v = evaluate(spec.get('partitionBy'), variables(doc, let))
         if isinstance(v, list):
