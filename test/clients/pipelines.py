@@ -673,7 +673,8 @@ def renew(conn, r):
 # missing values give nothing, $not takes its array as true, the default null of $bucket comes last,
 # $sort compares arrays as wholes, $push leaves out nulls, documents in expressions ({p: ..}) vanish
 # if a field is missing and take included fields as constants, true is 1, null matches no path below
-# a number, and so on.  It also makes documents of none and has fields in another order.
+# a number, arrays are no expressions, and so on.  It also makes documents of none and has fields in
+# another order.
 MONGOMOCK_ERRS = {'$addFields', '$addToSet', '$arrayElemAt', '$avg', '$bucket', '$cmp',
                   '$elemMatch', '$eq', '$gt', '$gte', '$in', '$lookup', '$lt', '$lte', '$ne',
                   '$nin', '$not', '$push', '$set', '$size', '$sort', '$sum', 'depthField',
@@ -742,8 +743,8 @@ def main():
             verdict = 'mongomock refuses' if isinstance(seen, str) else \
                 'mongomock agrees' if not differs(
                     model.Rows(by_name(rows.docs), rows.ordered), seen, True) else \
-                'mongomock errs' if not rows.docs or words(stages) & MONGOMOCK_ERRS or \
-                ': None' in str(stages) else \
+                'mongomock errs' if not rows.docs or words(stages) & MONGOMOCK_ERRS or any(
+                    text in str(stages) for text in (': None', '[[', "'_id': [")) else \
                 'mongomock differs'
             tally[verdict] += 1
             if verdict == 'mongomock differs':
