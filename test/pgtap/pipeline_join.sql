@@ -1,7 +1,7 @@
 -- Stages of pipelines that read several relations or have pipelines of their own.
 \set QUIET 1
 BEGIN;
-SELECT plan(208);
+SELECT plan(209);
 SET client_min_messages = warning;
 SET jit = off;
 
@@ -126,6 +126,8 @@ ANALYZE few, found;
 SELECT is((SELECT string_agg(d ->> '_id', '') FROM collection_aggregate('few', p('[{$sort: {_id: -1}}, {$lookup: {from: "found", ' || l || 'as: "r"}}, {$unwind: "$r"}]')) d),
   '333333332222222211111111', 'rows keep their order: ' || l)
   FROM (VALUES ('pipeline: [], '), ('let: {a: "$_id"}, pipeline: [{$match: {$expr: {$gt: ["$_id", {$subtract: ["$$a", 9]}]}}}], ')) AS f (l);
+SELECT is(run('few', '[{$sort: {_id: 1}}, {$skip: 2}, {$lookup: {from: "found", let: {a: {$divide: [1, {$subtract: ["$_id", 1]}]}}, pipeline: [{$match: {$expr: {$lt: ["$_id", "$$a"]}}}], as: "r"}}]'),
+  '{"_id": 3, "r": []}', 'variables are not computed for skipped documents');
 SELECT is(run('customers', '[{$match: {_id: 1}}, {$lookup: {let: {x: "$name"}, pipeline: [{$documents: [{a: 1}, {a: "$$x"}]}], as: "o"}}, {$project: {o: 1}}]'), '{"_id": 1, "o": [{"a": 1}, {"a": "Ada"}]}', '$documents in $lookup');
 SELECT is((SELECT count(*) FROM collection_aggregate('local', '[{$lookup: {from: "strict", let: {v: "$a"}, pipeline: [{$match: {$expr: {$eq: ["$a", "$$v"]}}}], as: "r"}}, {$unwind: "$r"}]')),
   (SELECT count(*) FROM local l, strict f WHERE (l.d -> 'a') IS NOT DISTINCT FROM (f.d -> 'a')), 'missing equals missing in $expr');

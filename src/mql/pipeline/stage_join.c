@@ -586,6 +586,9 @@ add_let(DpQuery *q, const Lookup *l, const char *carry)
 		dp_expr_check_variable(e.name, e.namelen, dp_location_text(&inner));
 		dp_stage_check_expression(q, &e.value, &inner);
 	}
+	/* a document that is left out must not fail */
+	if (q->limited || q->skip > 0)
+		dp_query_nest(q);
 	let = psprintf("docpatterns._let(%s, %s, %s) AS let", q->doc, dp_sql_document(l->let),
 				   dp_query_let(q));
 	if (carry != NULL)
