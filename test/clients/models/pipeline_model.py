@@ -1152,6 +1152,13 @@ def lookup(rows, spec, let, others):
     for stage in spec.get('pipeline', []):
         if '$group' in stage:
             check_key(stage['$group']['_id'])
+    if not rows.docs and not {'localField', 'let'} & set(spec):
+        # what depends on no document may be computed before there is one
+        try:
+            inside = run(spec['pipeline'], others[spec['from']], others, let)
+            made.poisoned |= inside.poisoned or failed(inside.docs)
+        except (Refused, Unsure):
+            made.poisoned = True
     for doc in rows.docs:
         found = others[spec['from']]
         if 'localField' in spec and found:
