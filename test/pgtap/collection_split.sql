@@ -260,6 +260,12 @@ SELECT throws_ok($$SELECT docpatterns._pattern_shown('4294967295'::regclass, 1)$
 CREATE VIEW w_other WITH (security_invoker) AS SELECT id, bson_set(doc, 'x', 1) AS doc FROM w;
 CREATE TRIGGER no_arguments INSTEAD OF INSERT ON w_other FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_view_trigger();
 SELECT throws_ok($$SELECT docpatterns._pattern_shown('w_other', 1)$$, '55000', NULL, 'its trigger does not say what it shows');
+CREATE TABLE made_last AS SELECT collection_create('leaving');
+SELECT outlier_enable('leaving', 'a', 1) \g /dev/null
+SELECT collection_insert('leaving', '{_id: 1, a: [1, 2, 3]}', '{_id: 2, a: [3]}') \g /dev/null
+SELECT is(collection_find_one_and_delete('leaving', '{a: 3}', sort => '{_id: 1}')::text, '{"_id": 1, "a": [1, 2, 3]}', 'a deleted document is returned whole');
+SELECT is(collection_find_one_and_delete('leaving', '{a: 3}', '{a: 1, _id: 0}')::text, '{"a": [3]}', 'as the projection shows it');
+SELECT is(collection_find_one_and_delete('leaving', '{a: 3}'), NULL, 'or nothing');
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 SELECT * FROM finish();

@@ -511,6 +511,7 @@ change_split(Change *c)
 {
 	DpFirstRow row;
 	Datum *docs;
+	bool *nulls; /* nothing is left of a deleted document */
 	int n;
 
 	if (!c->multi)
@@ -523,7 +524,7 @@ change_split(Change *c)
 	if (row.nulls[2])
 		return;
 	deconstruct_array(DatumGetArrayTypeP(row.values[2]), dp_types()->bson, -1, false, TYPALIGN_INT,
-					  &docs, NULL, &n);
+					  &docs, &nulls, &n);
 	c->doc = (struct varlena *) DatumGetPointer(docs[c->return_new && c->modified > 0 ? 1 : 0]);
 }
 
