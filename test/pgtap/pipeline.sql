@@ -1,6 +1,6 @@
 -- Pipelines: what stages return, how they become one query, and what they write.
 BEGIN;
-SELECT plan(213);
+SELECT plan(222);
 SET client_min_messages = warning;
 
 SELECT collection_create('orders');
@@ -100,6 +100,18 @@ SELECT is(run('[{$match: {_id: 1}}, {$set: {a: {b: 5, c: 6}}}, {$project: {a: {b
 SELECT is(run('[{$match: {_id: 1}}, {$set: {o: [{b: [1, 2]}, {b: 3}]}}, {$group: {_id: "$o.b"}}, {$match: {_id: 1}}]'), NULL, 'a key of several steps is another array than the filter sees');
 SELECT is(sql('[{$unwind: "$items"}, {$match: {$expr: {$lt: [{$rand: {}}, "$at"]}}}]') ~ 'bson_unwind.* q1\s+WHERE docpatterns._match', true, 'chance is asked for each element');
 SELECT is(run('[{$limit: 1}, {$match: {_id: 5}}]'), NULL, 'conditions stay behind $limit');
+SELECT is(sql('[{$match: {a: 1}}, {$set: {x: 1}}, {$match: {b: 2}}, {$match: {a: 3}}]') ~ '@@ ''{"[$]and": \[{"a": 1}, {"b": 2}, {"a": 3}\]}''::bson', true, 'conditions on one field become one list');
+SELECT is(sql('[{$match: {c: 1}}, {$set: {x: 1}}, {$match: {x: 1, b: 2}}, {$match: {x: 2, a: 3}}]') ~ '@@ ''{"c": 1, "b": 2, "a": 3}''::bson.*@@ ''{"[$]and": \[{"x": 1}, {"x": 2}\]}''::bson', true, 'and keep their order, where they move and where they stay');
+
+-- Pipelines of many stages: % is a stage's number.  How much the peak of memory grows, in MB
+CREATE FUNCTION stages(n int, stage text, last text DEFAULT '') RETURNS bson_value LANGUAGE sql AS $$ SELECT ('{p: [' || string_agg(replace(stage, '%', i::text), ', ') || last || ']}')::bson -> 'p' FROM generate_series(1, n) AS i $$;
+CREATE FUNCTION peak() RETURNS int LANGUAGE sql AS $$ SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::int / 1024 $$;
+CREATE FUNCTION growth(pipeline bson_value) RETURNS int LANGUAGE plpgsql AS $$ DECLARE was int := peak(); BEGIN PERFORM run(pipeline); RETURN peak() - was; END $$;
+SELECT is(run(stages(100, '{$match: {_id: {$gte: 0}}}', ', {$count: "n"}')), '{"n": 5}', '100 conditions on one field');
+SELECT is(run(stages(998, '{$match: {_id: {$gte: 0}}}', ', {$count: "n"}')), '{"n": 5}', 'or 998');
+SELECT cmp_ok(growth(stages(600, format('{$match: {_id: {$ne: "%s"}}}', repeat('x', 5000)))), '<', 200, 'memory grows with their number, not with its square');
+SELECT cmp_ok(growth(stages(600, format('{$match: {f%%: {$ne: "%s"}}}', repeat('x', 5000)))), '<', 200, 'also on several fields');
+SELECT cmp_ok(growth(stages(600, '{$set: {f%: 1}}', format(', {$match: {at: {$ne: "%s"}}}', repeat('x', 1000000)))), '<', 200, 'a condition is not copied for each stage that it passes');
 
 SELECT collection_create('many');
 INSERT INTO many (doc) SELECT bson_build('_id', i, 'b', i % 500, 'at', i) FROM generate_series(1, 5000) AS i;
@@ -261,6 +273,9 @@ SELECT is(refusal('{$text: {$search: "x"}}'), E'top-level filter operator "$text
 SELECT is(refusal('[{$project: {score: {$meta: "textScore"}}}]'), E'$meta is not supported\nCompute ranks and distances in SQL: see docs/search.md.', '$meta');
 SELECT is(refusal('[{$sort: {score: {$meta: "textScore"}}}]'), E'sorting by $meta is not supported\nCompute ranks and distances in SQL: see docs/search.md.', '$meta in $sort');
 SELECT throws_ok($t$SELECT run('[{$match: {a: {$foo: 1}}}]')$t$, '0A000', NULL, 'an unknown operator');
+CREATE FUNCTION wrong(pipeline bson_value) RETURNS text LANGUAGE plpgsql AS $$ DECLARE d text; BEGIN RETURN run(pipeline); EXCEPTION WHEN OTHERS THEN GET STACKED DIAGNOSTICS d = PG_EXCEPTION_DETAIL; RETURN d; END $$;
+SELECT is(wrong('[{$match: {a: 1}}, {$match: {b: {$foo: 1}}}, {$match: {c: 1}}]'), 'At path "1.$match.b.$foo".', 'of conditions that are merged, the error names the stage');
+SELECT is(wrong('[{$match: {a: 1}}, {$match: 1}]'), 'At path "1.$match".', 'also of what is no filter');
 SELECT throws_ok($t$SELECT run('[{$set: {a: {$foo: 1}}}, {$count: "n"}]')$t$, '0A000', NULL, 'also where it is not computed');
 SELECT throws_ok($t$SELECT run('[{$limit: 0}]')$t$, '22023', NULL, '$limit is positive');
 SELECT throws_ok($t$SELECT run('[{$limit: "1"}]')$t$, '22023', NULL, 'and a number');

@@ -12,6 +12,7 @@
 
 #include "miscadmin.h"
 
+#include "mql/expression.h"
 #include "mql/pipeline/pipeline.h"
 #include "mql/update_tree.h"
 
@@ -22,8 +23,16 @@ typedef struct Fields
 	List *names; /* char * */
 } Fields;
 
+/* A condition of a $match */
+typedef struct Condition
+{
+	DpElement e;
+	Fields fields;
+} Condition;
+
 static List *used(const Fields *fields);
 static bool is_stage(const DpStageSpec *s, const char *name);
+static bool same_field(const char *a, const char *b);
 static void add_field(Fields *fields, const char *path);
 static bool has_field(const Fields *fields, const char *path);
 static void add_expression(Fields *fields, const DpValue *v);
@@ -31,18 +40,22 @@ static void add_filter(Fields *fields, const DpValue *filter);
 static void add_filter_element(Fields *fields, const DpElement *e);
 static void add_keys(Fields *fields, const DpValue *spec);
 static bool document_field(const DpValue *spec, const char *name, DpValue *value);
+static const char *string_of(const DpValue *v);
 static void add_option(Fields *fields, const DpValue *spec, const char *name);
 static bool is_inclusion(const DpElement *e);
 static bool includes(const DpValue *projection);
 static bool keeps(const DpStageSpec *s, const char *field);
 static bool keeps_all(const DpStageSpec *s, const Fields *fields);
 static List *move_up(List *stages, int i);
-static bool split_match(const DpStageSpec *match, const DpStageSpec *before, DpStageSpec *above,
-						DpStageSpec *below);
+static List *move_match(List *stages, int i);
+static bool passes(const DpStageSpec *above, Condition *c);
+static DpStageSpec *match_of(const DpStageSpec *match, const List *conditions);
 static bool rename_group_key(const DpStageSpec *group, const DpElement *e, const char **path);
 static bool is_plain_condition(const DpValue *v);
 static bool is_plain_value(const DpValue *v);
-static DpStageSpec *merge_matches(const DpStageSpec *a, const DpStageSpec *b);
+static List *merge_matches(List *stages);
+static DpStageSpec *merge(const List *stages, int from, int to);
+static int compare_names(const ListCell *a, const ListCell *b);
 static List *drop_unused(List *stages, Fields *needs);
 static bool drop_fields(DpStageSpec *s, Fields *needs);
 
@@ -50,22 +63,10 @@ List *
 dp_pipeline_optimize(List *stages, List **fields)
 {
 	Fields needs = { true, NIL };
-	int i;
 
-	for (i = 1; i < list_length(stages); i++)
+	for (int i = 1; i < list_length(stages); i++)
 		stages = move_up(stages, i);
-	for (i = list_length(stages) - 1; i > 0; i--)
-	{
-		DpStageSpec *above = list_nth(stages, i - 1);
-		DpStageSpec *below = list_nth(stages, i);
-
-		if (is_stage(above, "$match") && is_stage(below, "$match"))
-		{
-			lfirst(list_nth_cell(stages, i - 1)) = merge_matches(above, below);
-			stages = list_delete_nth_cell(stages, i);
-		}
-	}
-	stages = drop_unused(stages, &needs);
+	stages = drop_unused(merge_matches(stages), &needs);
 	*fields = used(&needs);
 	return stages;
 }
@@ -105,6 +106,15 @@ is_stage(const DpStageSpec *s, const char *name)
 
 /* ---------------------------------------------------------------- fields */
 
+/* Whether two paths concern the same field: they have the first part in common. */
+static bool
+same_field(const char *a, const char *b)
+{
+	Size len = strcspn(a, ".");
+
+	return strcspn(b, ".") == len && strncmp(a, b, len) == 0;
+}
+
 static void
 add_field(Fields *fields, const char *path)
 {
@@ -115,13 +125,13 @@ add_field(Fields *fields, const char *path)
 static bool
 has_field(const Fields *fields, const char *path)
 {
-	Size len = strcspn(path, ".");
 	ListCell *lc;
 
+	CHECK_FOR_INTERRUPTS();
 	if (fields->all)
 		return true;
 	foreach(lc, fields->names)
-		if (strlen(lfirst(lc)) == len && strncmp(lfirst(lc), path, len) == 0)
+		if (same_field(lfirst(lc), path))
 			return true;
 	return false;
 }
@@ -136,7 +146,7 @@ add_expression(Fields *fields, const DpValue *v)
 	check_stack_depth();
 	if (v->type == DP_TYPE_STRING)
 	{
-		const char *s = (const char *) v->data + 4;
+		const char *s = string_of(v);
 
 		if (strncmp(s, "$$ROOT.", 7) == 0)
 			add_field(fields, s + 7);
@@ -236,6 +246,13 @@ document_field(const DpValue *spec, const char *name, DpValue *value)
 		   dp_document_find(spec->data, spec->len, name, strlen(name), value);
 }
 
+/* The text of a string. */
+static const char *
+string_of(const DpValue *v)
+{
+	return (const char *) v->data + 4;
+}
+
 /* The fields that an option's expression uses. */
 static void
 add_option(Fields *fields, const DpValue *spec, const char *name)
@@ -305,8 +322,6 @@ dp_pipeline_inclusion(const DpValue *projection, List **fields)
 static bool
 keeps(const DpStageSpec *s, const char *field)
 {
-	Size len = strcspn(field, ".");
-	Fields changed = { false, NIL };
 	DpIter iter;
 	DpElement e;
 	DpValue value;
@@ -317,51 +332,46 @@ keeps(const DpStageSpec *s, const char *field)
 			return false;
 		dp_iter_init_value(&iter, &s->spec);
 		while (dp_iter_next(&iter, &e))
-			add_field(&changed, e.name);
+			if (same_field(e.name, field))
+				return false;
+		return true;
 	}
-	else if (is_stage(s, "$unset") && s->spec.type == DP_TYPE_STRING)
-		add_field(&changed, (const char *) s->spec.data + 4);
-	else if (is_stage(s, "$unset") && s->spec.type == DP_TYPE_ARRAY)
+	if (is_stage(s, "$unset") && s->spec.type == DP_TYPE_ARRAY)
 	{
 		dp_iter_init_value(&iter, &s->spec);
 		while (dp_iter_next_value(&iter, &value))
-			if (value.type == DP_TYPE_STRING)
-				add_field(&changed, (const char *) value.data + 4);
+			if (value.type == DP_TYPE_STRING && same_field(string_of(&value), field))
+				return false;
+		return true;
 	}
-	else if (is_stage(s, "$project") && s->spec.type == DP_TYPE_DOCUMENT)
+	if (is_stage(s, "$project") && s->spec.type == DP_TYPE_DOCUMENT)
 	{
-		bool inclusion = includes(&s->spec);
-		bool id = len == 3 && strncmp(field, "_id", 3) == 0;
-
 		dp_iter_init_value(&iter, &s->spec);
 		while (dp_iter_next(&iter, &e))
-			if (e.namelen == len && strncmp(e.name, field, len) == 0)
-				return is_inclusion(&e);
-			else if (strcspn(e.name, ".") == len && strncmp(e.name, field, len) == 0)
-				return false;
-		return !inclusion || id;
+			if (same_field(e.name, field))
+				return strchr(e.name, '.') == NULL && is_inclusion(&e);
+		return !includes(&s->spec) || same_field("_id", field);
 	}
-	else if ((is_stage(s, "$lookup") || is_stage(s, "$graphLookup")) &&
-			 document_field(&s->spec, "as", &value) && value.type == DP_TYPE_STRING)
-		add_field(&changed, (const char *) value.data + 4);
-	else if (is_stage(s, "$unwind"))
+	if (is_stage(s, "$unwind"))
 	{
 		value = s->spec;
 		if (s->spec.type == DP_TYPE_DOCUMENT)
 		{
 			if (document_field(&s->spec, "includeArrayIndex", &value) &&
-				value.type == DP_TYPE_STRING)
-				add_field(&changed, (const char *) value.data + 4);
+				value.type == DP_TYPE_STRING && same_field(string_of(&value), field))
+				return false;
 			if (!document_field(&s->spec, "path", &value))
 				return false;
 		}
-		if (value.type != DP_TYPE_STRING || value.data[4] != '$')
-			return false;
-		add_field(&changed, (const char *) value.data + 5);
+		return value.type == DP_TYPE_STRING && value.data[4] == '$' &&
+			   !same_field(string_of(&value) + 1, field);
 	}
-	else
+	if (is_stage(s, "$unset"))
+		value = s->spec;
+	else if (!(is_stage(s, "$lookup") || is_stage(s, "$graphLookup")) ||
+			 !document_field(&s->spec, "as", &value))
 		return false;
-	return !has_field(&changed, field);
+	return value.type == DP_TYPE_STRING && !same_field(string_of(&value), field);
 }
 
 static bool
@@ -373,8 +383,11 @@ keeps_all(const DpStageSpec *s, const Fields *fields)
 	if (fields->all || fields->names == NIL)
 		return false;
 	foreach(lc, fields->names)
+	{
+		CHECK_FOR_INTERRUPTS();
 		if (!keeps(s, lfirst(lc)))
 			return false;
+	}
 	return true;
 }
 
@@ -391,96 +404,107 @@ move_up(List *stages, int i)
 		Fields fields = { false, NIL };
 
 		add_keys(&fields, &s->spec);
+		stages = list_delete_nth_cell(stages, i);
 		while (i > 0 && !is_stage(list_nth(stages, i - 1), "$unwind") &&
 			   keeps_all(list_nth(stages, i - 1), &fields))
-		{
-			stages = list_delete_nth_cell(stages, i);
-			stages = list_insert_nth(stages, --i, s);
-		}
+			i--;
+		return list_insert_nth(stages, i, s);
 	}
-	else if (is_stage(s, "$match") && s->spec.type == DP_TYPE_DOCUMENT)
-		while (i > 0)
-		{
-			DpStageSpec *before = list_nth(stages, i - 1);
-			DpStageSpec *above = palloc0(sizeof(DpStageSpec));
-			DpStageSpec below = { 0 };
-
-			if (!split_match(s, before, above, &below))
-				break;
-			/* a rest stays where it is */
-			stages = list_delete_nth_cell(stages, i);
-			if (below.name != NULL)
-			{
-				DpStageSpec *rest = palloc(sizeof(DpStageSpec));
-
-				*rest = below;
-				stages = list_insert_nth(stages, i, rest);
-			}
-			stages = list_insert_nth(stages, --i, above);
-			s = above;
-		}
+	if (is_stage(s, "$match") && s->spec.type == DP_TYPE_DOCUMENT)
+		return move_match(stages, i);
 	return stages;
 }
 
 /*
- * Divides the conditions of a $match into those that can be tested before another stage and the
- * rest, of which below->name is NULL if there is none.  Returns false if none can be.
+ * Does so for a $match.  Conditions that cannot pass a stage stay below it.  Another $match is
+ * passed only on the way to a place above other stages: so conditions keep their order.
  */
-static bool
-split_match(const DpStageSpec *match, const DpStageSpec *before, DpStageSpec *above,
-			DpStageSpec *below)
+static List *
+move_match(List *stages, int i)
 {
-	DpBuilder up;
-	DpBuilder down;
-	bool any_up = false;
-	bool any_down = false;
+	DpStageSpec *match = list_nth(stages, i);
+	List *conditions = NIL;
+	bool same = true;
 	DpIter iter;
 	DpElement e;
 
-	dp_builder_init(&up, match->spec.len + 32);
-	dp_builder_begin_document(&up);
-	dp_builder_begin_document_field(&up, "$match", 6);
-	dp_builder_init(&down, match->spec.len + 32);
-	dp_builder_begin_document(&down);
-	dp_builder_begin_document_field(&down, "$match", 6);
 	dp_iter_init_value(&iter, &match->spec);
 	while (dp_iter_next(&iter, &e))
 	{
-		Fields fields = { false, NIL };
-		const char *path;
-		bool moves;
+		Condition *c = palloc0(sizeof(Condition));
 
-		if (is_stage(before, "$group"))
-		{
-			moves = rename_group_key(before, &e, &path);
-			if (moves)
-			{
-				dp_builder_append_value(&up, path, strlen(path), &e.value);
-				any_up = true;
-				continue;
-			}
-		}
-		else if (is_stage(before, "$sort") || is_stage(before, "$match"))
-			moves = true;
-		else
-		{
-			add_filter_element(&fields, &e);
-			moves = keeps_all(before, &fields);
-		}
-		dp_builder_append_value(moves ? &up : &down, e.name, e.namelen, &e.value);
-		any_up = any_up || moves;
-		any_down = any_down || !moves;
+		c->e = e;
+		add_filter_element(&c->fields, &e);
+		conditions = lappend(conditions, c);
 	}
-	if (!any_up)
-		return false;
-	*above = *match;
-	dp_stage_finish(above, &up);
-	if (any_down)
+	stages = list_delete_nth_cell(stages, i);
+	for (int j = i - 1; j >= 0; j--)
 	{
-		*below = *match;
-		dp_stage_finish(below, &down);
+		const DpStageSpec *above = list_nth(stages, j);
+		List *passing = NIL;
+		List *staying = NIL;
+		ListCell *lc;
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_stage(above, "$match"))
+			continue;
+		foreach(lc, conditions)
+			if (passes(above, lfirst(lc)))
+				passing = lappend(passing, lfirst(lc));
+			else
+				staying = lappend(staying, lfirst(lc));
+		if (passing == NIL)
+			break;
+		if (staying != NIL)
+			stages = list_insert_nth(stages, i, match_of(match, staying));
+		same = same && staying == NIL && !is_stage(above, "$group");
+		list_free(conditions);
+		list_free(staying);
+		conditions = passing;
+		i = j;
 	}
+	return list_insert_nth(stages, i, same ? match : match_of(match, conditions));
+}
+
+/* Whether a condition can be tested above a stage; there it may be that of another field. */
+static bool
+passes(const DpStageSpec *above, Condition *c)
+{
+	const char *path;
+
+	if (is_stage(above, "$sort"))
+		return true;
+	if (!is_stage(above, "$group"))
+		return keeps_all(above, &c->fields);
+	if (!rename_group_key(above, &c->e, &path))
+		return false;
+	c->e.name = path;
+	c->e.namelen = strlen(path);
+	c->fields.names = NIL;
+	add_field(&c->fields, path);
 	return true;
+}
+
+/* A $match in the place of another one, with some of its conditions. */
+static DpStageSpec *
+match_of(const DpStageSpec *match, const List *conditions)
+{
+	DpStageSpec *s = palloc(sizeof(DpStageSpec));
+	DpBuilder b;
+	ListCell *lc;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_document_field(&b, "$match", 6);
+	foreach(lc, conditions)
+	{
+		const DpElement *e = &((Condition *) lfirst(lc))->e;
+
+		dp_builder_append_value(&b, e->name, e->namelen, &e->value);
+	}
+	*s = *match;
+	dp_stage_finish(s, &b);
+	return s;
 }
 
 /*
@@ -502,7 +526,7 @@ rename_group_key(const DpStageSpec *group, const DpElement *e, const char **path
 	else if (strncmp(e->name, "_id.", 4) != 0 || strchr(e->name + 4, '.') != NULL ||
 			 !document_field(&id, e->name + 4, &part))
 		return false;
-	s = (const char *) part.data + 4;
+	s = string_of(&part);
 	if (part.type != DP_TYPE_STRING || s[0] != '$' || s[1] == '$' || s[1] == '\0' ||
 		strchr(s, '.') != NULL)
 		return false;
@@ -552,41 +576,75 @@ is_plain_value(const DpValue *v)
 		   v->type == DP_TYPE_BOOL || v->type == DP_TYPE_DATE;
 }
 
-/* One $match with the conditions of two. */
+/* Makes one $match of those that follow each other. */
+static List *
+merge_matches(List *stages)
+{
+	List *merged = NIL;
+
+	for (int i = 0, next; i < list_length(stages); i = next)
+	{
+		next = i;
+		while (next < list_length(stages) && is_stage(list_nth(stages, next), "$match"))
+			next++;
+		next = Max(next, i + 1);
+		merged = lappend(merged, next == i + 1 ? list_nth(stages, i) : merge(stages, i, next));
+	}
+	return merged;
+}
+
+/* One $match with the conditions of some: {$and: [..]} if names come twice. */
 static DpStageSpec *
-merge_matches(const DpStageSpec *a, const DpStageSpec *b)
+merge(const List *stages, int from, int to)
 {
 	DpStageSpec *merged = palloc(sizeof(DpStageSpec));
-	DpBuilder builder;
-	DpIter iter;
-	DpElement e;
-	DpValue value;
-	bool distinct = a->spec.type == DP_TYPE_DOCUMENT && b->spec.type == DP_TYPE_DOCUMENT;
+	List *names = NIL;
+	bool distinct = true;
+	DpBuilder b;
 
-	if (distinct)
+	for (int i = from; i < to; i++)
 	{
-		dp_iter_init_value(&iter, &b->spec);
+		DpStageSpec *s = list_nth(stages, i);
+		DpElement e = { s->name, strlen(s->name), s->spec };
+		DpLocation location = dp_location_field(&s->location, &e);
+		DpIter iter;
+
+		/* the errors name the stage */
+		dp_stage_check_filter(&s->spec, (s->flags & DP_EXPR_LET) != 0, &location);
+		dp_iter_init_value(&iter, &s->spec);
 		while (dp_iter_next(&iter, &e))
-			distinct = distinct && !document_field(&a->spec, e.name, &value);
+			names = lappend(names, (char *) e.name);
 	}
-	dp_builder_init(&builder, a->spec.len + b->spec.len + 64);
-	dp_builder_begin_document(&builder);
-	dp_builder_begin_document_field(&builder, "$match", 6);
-	if (distinct)
+	list_sort(names, compare_names);
+	for (int i = 1; i < list_length(names); i++)
+		distinct = distinct && strcmp(list_nth(names, i - 1), list_nth(names, i)) != 0;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	dp_builder_begin_document_field(&b, "$match", 6);
+	if (!distinct)
+		dp_builder_begin_array_field(&b, "$and", 4);
+	for (int i = from; i < to; i++)
 	{
-		dp_builder_append_elements(&builder, a->spec.data + 4, a->spec.len - 5);
-		dp_builder_append_elements(&builder, b->spec.data + 4, b->spec.len - 5);
+		DpValue *filter = &((DpStageSpec *) list_nth(stages, i))->spec;
+
+		CHECK_FOR_INTERRUPTS();
+		if (distinct)
+			dp_builder_append_elements(&b, filter->data + 4, filter->len - 5);
+		else
+			dp_builder_append_value(&b, NULL, 0, filter);
 	}
-	else
-	{
-		dp_builder_begin_array_field(&builder, "$and", 4);
-		dp_builder_append_value(&builder, NULL, 0, &a->spec);
-		dp_builder_append_value(&builder, NULL, 0, &b->spec);
-		dp_builder_end(&builder);
-	}
-	*merged = *a;
-	dp_stage_finish(merged, &builder);
+	if (!distinct)
+		dp_builder_end(&b);
+	*merged = *(DpStageSpec *) list_nth(stages, from);
+	dp_stage_finish(merged, &b);
 	return merged;
+}
+
+static int
+compare_names(const ListCell *a, const ListCell *b)
+{
+	return strcmp(lfirst(a), lfirst(b));
 }
 
 /* ---------------------------------------------------------------- unused fields */
@@ -687,7 +745,7 @@ drop_fields(DpStageSpec *s, Fields *needs)
 	else if (is_stage(s, "$lookup") && document_field(&s->spec, "localField", &value) &&
 			 value.type == DP_TYPE_STRING)
 	{
-		add_field(needs, (const char *) value.data + 4);
+		add_field(needs, string_of(&value));
 		add_option(needs, &s->spec, "let");
 	}
 	else if (is_stage(s, "$lookup"))

@@ -304,6 +304,9 @@ extern const char *dp_stage_path(const DpValue *spec, const DpLocation *location
 extern void
 dp_stage_check_expression(DpQuery *q, const DpValue *expression, const DpLocation *location);
 
+/* The same for a filter; let: it may have variables. */
+extern void dp_stage_check_filter(const DpValue *spec, bool let, const DpLocation *location);
+
 /* The value of an expression that must not need a document. */
 extern DpValue dp_stage_constant(DpQuery *q, const DpValue *expression, const DpLocation *location);
 

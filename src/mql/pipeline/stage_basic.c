@@ -25,15 +25,10 @@ static bool is_untouched(DpQuery *q);
 void
 dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 {
-	bool let = q->let != NULL;
 	DpStageSpec *served;
 	DpStageSpec *others;
 
-	dp_stage_document(spec, location);
-	(void) dp_filter_compile(spec,
-							 DP_FILTER_DOCUMENT | (let ? DP_FILTER_LET : 0) |
-								 (dp_filter_is_variable(spec, let) ? 0 : DP_FILTER_IMMUTABLE),
-							 location);
+	dp_stage_check_filter(spec, q->let != NULL, location);
 	served = divide(q, spec, true);
 	others = divide(q, spec, false);
 	if (others->spec.len == DP_DOCUMENT_MIN_SIZE || served->spec.len == DP_DOCUMENT_MIN_SIZE)
@@ -44,6 +39,16 @@ dp_stage_match(DpQuery *q, const DpValue *spec, const DpLocation *location)
 		q->rest = lcons(others, q->rest);
 		add_match(q, &served->spec, true);
 	}
+}
+
+void
+dp_stage_check_filter(const DpValue *spec, bool let, const DpLocation *location)
+{
+	dp_stage_document(spec, location);
+	(void) dp_filter_compile(spec,
+							 DP_FILTER_DOCUMENT | (let ? DP_FILTER_LET : 0) |
+								 (dp_filter_is_variable(spec, let) ? 0 : DP_FILTER_IMMUTABLE),
+							 location);
 }
 
 /* Adds a filter; immutable: as an operator, which indexes serve. */
