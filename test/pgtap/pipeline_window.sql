@@ -1,6 +1,6 @@
 -- Stages of pipelines that make buckets and windows. Results are those that MongoDB gives.
 BEGIN;
-SELECT plan(110);
+SELECT plan(118);
 SET LOCAL client_min_messages = warning;
 
 SELECT collection_create('w');
@@ -23,6 +23,12 @@ SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "$x", boundaries: [3
 SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "$x", boundaries: [3, "a"]}}]')$$, '22023', 'boundaries must have the same type, not int and string');
 SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "$x", boundaries: [3, 5], default: 4}}]')$$, '22023', 'the default of $bucket must not be between its boundaries');
 SELECT throws_ok($$SELECT pg_temp.run('[{$bucket: {groupBy: "x", boundaries: [3, 5]}}]')$$, '22023', 'groupBy of $bucket must be an expression');
+CREATE FUNCTION pg_temp.wrong(pipeline text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE d text; BEGIN RETURN pg_temp.run(pipeline); EXCEPTION WHEN OTHERS THEN GET STACKED DIAGNOSTICS d = PG_EXCEPTION_DETAIL; RETURN d; END $$;
+SELECT is(substring(pg_temp.wrong('[{' || stage || '}]') FROM '"(.*)"'), '0.' || path, 'the error names ' || path) FROM (VALUES
+  ('$bucket: {groupBy: "$x", boundaries: 3}', '$bucket.boundaries'), ('$bucket: {groupBy: "$x", boundaries: [3]}', '$bucket.boundaries'),
+  ('$bucket: {groupBy: "$x", boundaries: [3, 4, 2]}', '$bucket.boundaries.2'), ('$bucket: {groupBy: "$x", boundaries: [3, 5], default: 4}', '$bucket.default'),
+  ('$bucket: {groupBy: {$foo: 1}, boundaries: [3, 5]}', '$bucket.groupBy.$foo'), ('$bucket: {groupBy: "$x", boundaries: [3, "$x"]}', '$bucket.boundaries.1'),
+  ('$bucketAuto: {groupBy: "$x", buckets: 2.5}', '$bucketAuto.buckets'), ('$bucketAuto: {groupBy: "$x", buckets: 2, granularity: "E7"}', '$bucketAuto.granularity')) AS v (stage, path);
 
 SELECT is(pg_temp.run('[{$sort: {x: -1}}, {$bucket: {groupBy: "$x", boundaries: [0.0, 10], output: {xs: {$push: "$x"}}}}]'), '{"_id": 0.0, "xs": [7, 6, 5, 4, 3, 2, 1]}', 'documents come in their order');
 

@@ -189,13 +189,11 @@ extern const char *dp_query_fence(DpQuery *q, const char *columns);
 extern void dp_query_restart(DpQuery *q, const char *from, const char *alias);
 
 /*
- * These make a query ready for a clause, nesting it if necessary: for conditions, for another FROM
- * item, for groups and for an order.  Then the document is a column.
+ * These make a query ready, nesting it if necessary: for conditions, groups or an order, which need
+ * the document as a column, and for another FROM item.
  */
 extern void dp_query_before_where(DpQuery *q);
 extern void dp_query_before_from(DpQuery *q);
-extern void dp_query_before_group(DpQuery *q);
-extern void dp_query_before_order(DpQuery *q);
 
 /* The document as SQL, for one use. */
 extern const char *dp_query_doc(DpQuery *q);

@@ -254,18 +254,6 @@ dp_query_before_from(DpQuery *q)
 		dp_query_nest(q);
 }
 
-void
-dp_query_before_group(DpQuery *q)
-{
-	dp_query_before_where(q);
-}
-
-void
-dp_query_before_order(DpQuery *q)
-{
-	dp_query_before_where(q);
-}
-
 const char *
 dp_query_column(DpQuery *q)
 {

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "common/int.h"
+#include "miscadmin.h"
 
 #include "mql/collection_calls.h"
 #include "mql/filter.h"
@@ -124,6 +125,7 @@ has_string(const DpValue *v)
 	DpIter iter;
 	DpElement e;
 
+	check_stack_depth();
 	if (!dp_type_is_container(v->type))
 		return v->type == DP_TYPE_STRING || v->type == DP_TYPE_SYMBOL;
 	dp_iter_init_value(&iter, v);
@@ -160,7 +162,7 @@ dp_stage_sample(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	DpOption size;
 
 	dp_stage_options(spec, location, "$sample", "size", &size);
-	dp_query_before_order(q);
+	dp_query_before_where(q);
 	q->order = "pg_catalog.random()";
 	q->limited = true;
 	q->limit = dp_stage_clamp(&size.value, &size.location);
@@ -184,7 +186,7 @@ dp_stage_sort(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	}
 	if (q->pipeline->collation == NULL && dp_query_read_row(q, NULL, spec))
 		return;
-	dp_query_before_order(q);
+	dp_query_before_where(q);
 	q->order = dp_query_sort_key(q, spec);
 }
 

@@ -46,9 +46,9 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	parse_options(q, spec, location, "$bucket", "groupBy boundaries ?default ?output", &options);
 	if (options.buckets.value.type != DP_TYPE_ARRAY)
-		dp_bad_spec_type(location, "boundaries in an array", &options.buckets.value);
+		dp_bad_spec_type(&options.buckets.location, "an array", &options.buckets.value);
 	if (dp_array_count(options.buckets.value.data, options.buckets.value.len) < 2)
-		dp_bad_spec(location, "$bucket must have at least two boundaries");
+		dp_bad_spec(&options.buckets.location, "$bucket must have at least two boundaries");
 	dp_builder_init(&b, options.buckets.value.len);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &options.buckets.value);
@@ -56,7 +56,7 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	{
 		DpValue boundary;
 
-		inner = dp_location_index(location, i);
+		inner = dp_location_index(&options.buckets.location, i);
 		boundary = dp_stage_constant(q, &e.value, &inner);
 		if (i == 0)
 			first = boundary;
@@ -75,20 +75,22 @@ dp_stage_bucket(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	boundaries = dp_builder_view(&b, DP_TYPE_ARRAY);
 	if (dp_option_given(&options.other))
 	{
-		options.other.value = dp_stage_constant(q, &options.other.value, location);
+		options.other.value = dp_stage_constant(q, &options.other.value, &options.other.location);
 		if (dp_stage_compare(q, &options.other.value, &first) >= 0 &&
 			dp_stage_compare(q, &options.other.value, &last) < 0)
-			dp_bad_spec(location, "the default of $bucket must not be between its boundaries");
+			dp_bad_spec(&options.other.location,
+						"the default of $bucket must not be between its boundaries");
 	}
 	totals = totals_of(&options.output.value, false);
 
-	dp_query_before_group(q);
+	dp_query_before_where(q);
 	if (dp_totals_are_ordered(&totals))
 		order = dp_query_row_order(q);
 	q->order = NULL;
 	key = dp_query_nest_with(q, psprintf("%sdocpatterns._bucket(%s, %s, %s%s) AS bucket",
 										 order == NULL ? "" : row_number(order),
-										 dp_query_eval(q, &options.group_by.value, location),
+										 dp_query_eval(q, &options.group_by.value,
+													   &options.group_by.location),
 										 dp_sql_value(&boundaries),
 										 !dp_option_given(&options.other)
 											 ? "NULL"
@@ -117,18 +119,20 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 
 	parse_options(q, spec, location, "$bucketAuto", "groupBy buckets ?granularity ?output",
 				  &options);
-	buckets = dp_stage_number(&options.buckets.value, 1, location);
+	buckets = dp_stage_number(&options.buckets.value, 1, &options.buckets.location);
 	if (buckets > PG_INT32_MAX)
-		dp_bad_spec(location, "$bucketAuto must not have more than %d buckets", PG_INT32_MAX);
+		dp_bad_spec(&options.buckets.location, "$bucketAuto must not have more than %d buckets",
+					PG_INT32_MAX);
 	if (dp_option_given(&options.other))
 	{
-		granularity = dp_stage_string(&options.other.value, location);
+		granularity = dp_stage_string(&options.other.value, &options.other.location);
 		if (!dp_granularity_exists(granularity))
-			dp_bad_spec(location, "$bucketAuto has no granularity \"%.100s\"", granularity);
+			dp_bad_spec(&options.other.location, "$bucketAuto has no granularity \"%.100s\"",
+						granularity);
 	}
 	totals = totals_of(&options.output.value, true);
 
-	dp_query_before_group(q);
+	dp_query_before_where(q);
 	ordered = dp_totals_are_ordered(&totals);
 	if (ordered)
 		order = dp_query_row_order(q);
@@ -137,7 +141,8 @@ dp_stage_bucket_auto(DpQuery *q, const DpValue *spec, const DpLocation *location
 	 */
 	key = dp_query_fence(q, psprintf("%scoalesce(%s, 'null'::%s.bson_value) AS value",
 									 ordered ? row_number(order) : "",
-									 dp_query_eval(q, &options.group_by.value, location),
+									 dp_query_eval(q, &options.group_by.value,
+												   &options.group_by.location),
 									 q->pipeline->own));
 	value = key_name(key, "value");
 	if (granularity != NULL)

@@ -59,7 +59,7 @@ dp_stage_group(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	dp_stage_check_expression(q, &id, &id_location);
 	if (q->pipeline->collation == NULL && dp_query_is_row(q) && dp_query_group_row(q, &id, &totals))
 		return;
-	dp_query_before_group(q);
+	dp_query_before_where(q);
 	if (dp_totals_are_ordered(&totals) || q->pipeline->collation != NULL)
 		order = dp_query_row_order(q);
 	q->order = NULL;
@@ -275,7 +275,7 @@ dp_stage_count(DpQuery *q, const DpValue *spec, const DpLocation *location)
 	if (strcmp(name, "_id") == 0)
 		dp_bad_spec(location, "$count must have the name of another field than \"_id\"");
 	if (!dp_query_is_row(q))
-		dp_query_before_group(q);
+		dp_query_before_where(q);
 	q->order = NULL;
 	q->group = "";
 	q->having = "pg_catalog.count(*) OPERATOR(pg_catalog.>) 0";

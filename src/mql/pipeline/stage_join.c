@@ -881,6 +881,7 @@ is_constant(const DpValue *v)
 	DpIter iter;
 	DpElement e;
 
+	check_stack_depth();
 	if (v->type == DP_TYPE_STRING)
 		return DP_STRING_DATA(v)[0] != '$';
 	if (!dp_type_is_container(v->type))

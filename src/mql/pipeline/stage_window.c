@@ -34,6 +34,7 @@ typedef struct Windows
 	bool ascending;
 	bool sort_given;
 	const char *sort_value; /* SQL: numbers or dates, by which the window is sorted; or NULL */
+	bool one_kind;          /* only numbers or only dates */
 	List *frames;           /* Frame * */
 	StringInfoData values;  /* SQL of a document */
 	int nvalues;
@@ -412,16 +413,20 @@ sort_by_value(Output *o, const char *unit)
 	(void) sort_value(o, unit == NULL ? "a number" : "a date");
 }
 
-/* SQL of the value of the only field of sortBy, which must be of a kind and sorts the window. */
+/*
+ * SQL of the value of the only field of sortBy, which sorts the window.  It must be of a kind;
+ * NULL: a number or a date.
+ */
 static const char *
 sort_value(Output *o, const char *kind)
 {
 	Windows *w = o->w;
 
-	if (w->sort_value == NULL || strstr(w->sort_value, "a number or a date") != NULL)
-		w->sort_value =
-			psprintf("docpatterns._window_key(%s, %s)",
-					 dp_query_field(w->q, w->sort_field, &o->location), quote_literal_cstr(kind));
+	if (!w->one_kind)
+		w->sort_value = psprintf("docpatterns._window_key(%s, '%s')",
+								 dp_query_field(w->q, w->sort_field, &o->location),
+								 kind == NULL ? "a number or a date" : kind);
+	w->one_kind = w->one_kind || kind != NULL;
 	return w->sort_value;
 }
 
@@ -602,8 +607,8 @@ add_linear_fill(Output *o)
 {
 	if (o->w->nsort != 1)
 		dp_bad_spec(&o->location, "$linearFill needs sortBy with one field");
-	add_value(o, psprintf("docpatterns._linear_fill(%s, %s) OVER w",
-						  sort_value(o, "a number or a date"), known_value(o, &o->arg)));
+	add_value(o, psprintf("docpatterns._linear_fill(%s, %s) OVER w", sort_value(o, NULL),
+						  known_value(o, &o->arg)));
 }
 
 static void
