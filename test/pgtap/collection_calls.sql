@@ -3,7 +3,7 @@
 \pset fieldsep '\n'
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(529);
+SELECT plan(537);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -230,7 +230,16 @@ DROP TRIGGER log_it ON c;
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 CREATE TRIGGER refuse BEFORE UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT is(upd('{_id: 1}', '{$set: {z: 1}}', upsert => true), '1 0', 'a trigger that refuses');
+SELECT is(upd('{_id: 1}', '{$set: {z: 1}}', upsert => true, multi => true), '1 0', 'also of all');
+SELECT is(upd('{n: 1}', '{$set: {z: 1}}', upsert => true), '1 0', 'or of one');
+SELECT is(upd('{n: 1}', '{$set: {z: 1}}', upsert => true, multi => true), '10 0', 'of several');
+SELECT is(upd('{n: 77}', '{$set: {n: 77}}', multi => true), '0 0', 'there is none');
 SELECT is(collection_delete('c', '{_id: 1}'), 0::bigint, 'a deletion, too');
+DROP TRIGGER refuse ON c;
+CREATE TRIGGER refuse BEFORE INSERT ON c FOR EACH ROW EXECUTE FUNCTION refuse();
+SELECT is(upd('{_id: 78}', '{$set: {z: 1}}', upsert => true, multi => m), '0 0', 'a trigger that refuses the document of an upsert') FROM unnest('{t,f}'::boolean[]) AS m;
+SELECT is(collection_find_one_and_update('c', '{_id: 78}', '{$set: {z: 1}}', upsert => true, return_new => true), NULL, 'there is no new document');
+SELECT is(collection_count('c'), 10::bigint, 'nothing was inserted');
 DROP TRIGGER refuse ON c;
 
 -- ---------------------------------------------------------------- delete

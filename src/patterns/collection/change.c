@@ -40,6 +40,7 @@ typedef struct Change
 	const char *lock;           /* the clause */
 	ParamListInfo params;
 	int64 tested; /* documents that the last statement compared with their update */
+	int64 shown;  /* that matched before it, if they were counted */
 
 	/* results */
 	int64 matched;
@@ -354,7 +355,12 @@ change_run(Change *c)
 		if (call->sql[DP_CALL_CHANGE] != NULL)
 			change_split(c);
 		else if (c->multi)
+		{
 			change_rows(c, NULL);
+			/* a trigger suppressed it, or another transaction was first: again with locks */
+			if (c->matched == 0 && c->tested > 0)
+				found = (c->shown = count_rows(c)) > 0;
+		}
 		else if (!is_single || !change_single(c))
 			found = change_located(c);
 		if (c->matched > 0)
@@ -425,7 +431,6 @@ change_rows(Change *c, const char *row)
 	const char *column = quote_identifier(call->sql[DP_CALL_DOC_COLUMN]);
 	bool returns = c->finds && (c->deletes || c->return_new);
 	Seen own = { .ticket = ++last_ticket, .context = CurrentMemoryContext, .outer = seen_last };
-	int64 shown = 0;
 	DpFirstRow result;
 	StringInfoData sql;
 
@@ -462,7 +467,7 @@ change_rows(Change *c, const char *row)
 
 	/* conditions of a view can be tested after those of the update: what these saw may be hidden */
 	if (c->multi && !c->deletes && !call->is_table)
-		shown = count_rows(c);
+		c->shown = count_rows(c);
 	dp_first_row_init(&result);
 	dp_call_set(c->params, DP_PARAM_TICKET, Int64GetDatum(own.ticket));
 	seen_last = &own;
@@ -482,8 +487,7 @@ change_rows(Change *c, const char *row)
 		seen_last = own.outer;
 	}
 	PG_END_TRY();
-	c->matched =
-		call->is_table || !c->multi ? c->modified + own.unchanged : Max(c->modified, shown);
+	c->matched = Max(c->modified + (call->is_table || !c->multi ? own.unchanged : 0), c->shown);
 	c->doc = NULL;
 	if (returns && !result.nulls[0])
 		c->doc = (struct varlena *) DatumGetPointer(result.values[0]);
@@ -492,17 +496,13 @@ change_rows(Change *c, const char *row)
 	c->tested = own.count;
 }
 
-/* How many rows match. */
+/* How many rows match.  Those of a table are locked. */
 static int64
 count_rows(Change *c)
 {
-	DpFirstRow row;
-
-	dp_first_row_init(&row);
-	dp_call_write(psprintf("SELECT pg_catalog.count(*) FROM %s WHERE %s",
-						   c->call.sql[DP_CALL_SOURCE], c->call.sql[DP_CALL_CONDITIONS]),
-				  c->params, &row.methods);
-	return DatumGetInt64(row.values[0]);
+	return dp_call_write(psprintf("SELECT FROM %s WHERE %s%s", c->call.sql[DP_CALL_SOURCE],
+								  c->call.sql[DP_CALL_CONDITIONS], c->locks ? c->lock : ""),
+						 c->params, None_Receiver);
 }
 
 /* Changes whole documents, of which patterns write the parts. */
