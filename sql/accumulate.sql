@@ -1,11 +1,5 @@
 -- Accumulators: the totals of groups of documents. The functions are in src/mql/accumulate_calls.c.
 
-CREATE FUNCTION bson_accumulate_value(doc bson, expression bson_value) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_accumulate_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    COST 10;
-COMMENT ON FUNCTION bson_accumulate_value(bson, bson_value) IS
-  'The value of an immutable expression, NULL if missing: for indexes';
-
 CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_step' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson, bson) RETURNS internal

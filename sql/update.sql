@@ -23,3 +23,10 @@ CREATE FUNCTION bson_update(doc bson, update text, filter bson DEFAULT NULL,
   AS 'MODULE_PATHNAME', 'dp_bson_update_text' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_update(bson, text, bson, bson_value, boolean) IS
   'The same for an update that is Extended JSON; error 22P02 for invalid text';
+
+CREATE FUNCTION bson_update_immutable(doc bson, update bson_value, filter bson DEFAULT NULL,
+  array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_bson_update_immutable' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bson_update_immutable(bson, bson_value, bson, bson_value, boolean) IS
+  'bson_update for generated columns and distributed tables: $currentDate, $$NOW and $rand are '
+  'errors (0A000)';

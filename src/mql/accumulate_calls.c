@@ -121,40 +121,6 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 	return c;
 }
 
-/* ---------------------------------------------------------------- bson_accumulate_value */
-
-/* Compiles for dp_spec_value_cached(). */
-static void *
-value_compile(const DpValue *spec, void *arg)
-{
-	return dp_expr_compile(spec, DP_EXPR_IMMUTABLE, NULL);
-}
-
-/*
- * bson_accumulate_value(doc bson, expression bson_value) -> bson_value: the value
- * of an immutable expression, NULL if it is missing.
- */
-DP_FUNCTION(dp_bson_accumulate_value);
-Datum
-dp_bson_accumulate_value(PG_FUNCTION_ARGS)
-{
-	DpValue root = dp_value_of_document(DP_GETARG_VARLENA(0));
-	DpExprState state;
-	DpValue result;
-	DpExpr *e;
-
-	if (fcinfo->flinfo->fn_extra == NULL)
-		fcinfo->flinfo->fn_extra =
-			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpSpecCache));
-	e = dp_spec_value_cached(fcinfo->flinfo->fn_extra, fcinfo, 1, value_compile, NULL);
-	dp_expr_state_init(&state, &root);
-	if (!dp_expr_eval(e, &state, &result))
-		PG_RETURN_NULL();
-	dp_check_document_size(result.len);
-	dp_check_value_depth(&result);
-	PG_RETURN_POINTER(dp_value_to_varlena(&result));
-}
-
 /* ---------------------------------------------------------------- the aggregate */
 
 /* A group without rows in the aggregate's memory. */

@@ -702,7 +702,7 @@ dp_accumulators_search_sql(const DpAccumulators *acc, int field, const char *doc
 			else
 			{
 				dp_sql_own_schema(&sql);
-				appendStringInfo(&sql, "bson_accumulate_value(%s, ", column);
+				appendStringInfo(&sql, "bson_eval_immutable(%s, ", column);
 				append_literal(&sql, &acc->specs[slot->expr], false);
 				appendStringInfoChar(&sql, ')');
 			}

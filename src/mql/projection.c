@@ -730,7 +730,33 @@ typedef struct ProjectCache
 static void *
 project_compile(const DpValue *spec, void *arg)
 {
-	return dp_projection_compile(spec, 0);
+	return dp_projection_compile(spec, *(bool *) arg ? DP_EXPR_IMMUTABLE : 0);
+}
+
+/* Both functions; a projection that is immutable depends on neither the clock nor chance. */
+static Datum
+project_call(FunctionCallInfo fcinfo, bool immutable)
+{
+	ProjectCache *cache = fcinfo->flinfo->fn_extra;
+	DpProjection *p;
+	DpFilter *filter = NULL;
+	DpValue doc;
+	struct varlena *result;
+	int filter_flags = DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0);
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	if (cache == NULL)
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ProjectCache));
+	p = dp_spec_cached(&cache->projection, fcinfo, 1, project_compile, &immutable);
+	if (!PG_ARGISNULL(2))
+		filter = dp_spec_cached(&cache->filter, fcinfo, 2, dp_filter_compile_spec, &filter_flags);
+	doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	result = dp_projection_apply(p, &doc, filter);
+	if (result == NULL)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(result);
 }
 
 /*
@@ -740,24 +766,13 @@ DP_FUNCTION(dp_bson_project);
 Datum
 dp_bson_project(PG_FUNCTION_ARGS)
 {
-	ProjectCache *cache = fcinfo->flinfo->fn_extra;
-	DpProjection *p;
-	DpFilter *filter = NULL;
-	DpValue doc;
-	struct varlena *result;
-	int filter_flags = DP_FILTER_DOCUMENT;
+	return project_call(fcinfo, false);
+}
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		PG_RETURN_NULL();
-	if (cache == NULL)
-		cache = fcinfo->flinfo->fn_extra =
-			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ProjectCache));
-	p = dp_spec_cached(&cache->projection, fcinfo, 1, project_compile, NULL);
-	if (!PG_ARGISNULL(2))
-		filter = dp_spec_cached(&cache->filter, fcinfo, 2, dp_filter_compile_spec, &filter_flags);
-	doc = dp_value_of_document(DP_GETARG_VARLENA(0));
-	result = dp_projection_apply(p, &doc, filter);
-	if (result == NULL)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	PG_RETURN_POINTER(result);
+/* bson_project_immutable, with the same arguments */
+DP_FUNCTION(dp_bson_project_immutable);
+Datum
+dp_bson_project_immutable(PG_FUNCTION_ARGS)
+{
+	return project_call(fcinfo, true);
 }

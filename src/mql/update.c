@@ -30,8 +30,8 @@ typedef enum UpdateForm
 	UPDATE_AS_TEXT      /* text that spells one */
 } UpdateForm;
 
-static Datum update_call(FunctionCallInfo fcinfo, UpdateForm form);
-static DpUpdate *update_cached(FunctionCallInfo fcinfo, UpdateForm form);
+static Datum update_call(FunctionCallInfo fcinfo, UpdateForm form, bool immutable);
+static DpUpdate *update_cached(FunctionCallInfo fcinfo, UpdateForm form, bool immutable);
 static struct varlena *replace(const DpValue *replacement, const DpValue *doc);
 static void check_id(const DpValue *before, const DpValue *after);
 static struct varlena *id_first(struct varlena *doc);
@@ -45,7 +45,7 @@ DP_FUNCTION(dp_bson_update);
 Datum
 dp_bson_update(PG_FUNCTION_ARGS)
 {
-	return update_call(fcinfo, UPDATE_AS_VALUE);
+	return update_call(fcinfo, UPDATE_AS_VALUE, false);
 }
 
 /* The same for an update that is a document, as bson_build() makes it. */
@@ -53,7 +53,7 @@ DP_FUNCTION(dp_bson_update_document);
 Datum
 dp_bson_update_document(PG_FUNCTION_ARGS)
 {
-	return update_call(fcinfo, UPDATE_AS_DOCUMENT);
+	return update_call(fcinfo, UPDATE_AS_DOCUMENT, false);
 }
 
 /* The same for an update that is spelled out: what a bare literal is taken for. */
@@ -61,15 +61,26 @@ DP_FUNCTION(dp_bson_update_text);
 Datum
 dp_bson_update_text(PG_FUNCTION_ARGS)
 {
-	return update_call(fcinfo, UPDATE_AS_TEXT);
+	return update_call(fcinfo, UPDATE_AS_TEXT, false);
 }
 
 /*
- * Shared by the three functions.  NULL for a NULL document or update, except that an upsert makes a
+ * bson_update_immutable(doc bson, update bson_value, filter bson, array_filters bson_value, upsert
+ * boolean) -> bson: the same, without what depends on the clock or chance.
+ */
+DP_FUNCTION(dp_bson_update_immutable);
+Datum
+dp_bson_update_immutable(PG_FUNCTION_ARGS)
+{
+	return update_call(fcinfo, UPDATE_AS_VALUE, true);
+}
+
+/*
+ * Shared by these functions.  NULL for a NULL document or update, except that an upsert makes a
  * document.
  */
 static Datum
-update_call(FunctionCallInfo fcinfo, UpdateForm form)
+update_call(FunctionCallInfo fcinfo, UpdateForm form, bool immutable)
 {
 	bool upsert = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
 	DpUpdate *update;
@@ -78,7 +89,7 @@ update_call(FunctionCallInfo fcinfo, UpdateForm form)
 
 	if (PG_ARGISNULL(1) || (PG_ARGISNULL(0) && !upsert))
 		PG_RETURN_NULL();
-	update = update_cached(fcinfo, form);
+	update = update_cached(fcinfo, form, immutable);
 	if (PG_ARGISNULL(0))
 		PG_RETURN_POINTER(dp_update_insert(update));
 
@@ -94,7 +105,7 @@ update_call(FunctionCallInfo fcinfo, UpdateForm form)
  * The update compiled, kept as long as its three arguments have the same bytes.
  */
 static DpUpdate *
-update_cached(FunctionCallInfo fcinfo, UpdateForm form)
+update_cached(FunctionCallInfo fcinfo, UpdateForm form, bool immutable)
 {
 	UpdateCache *cache = fcinfo->flinfo->fn_extra;
 	UpdateCache *fresh;
@@ -137,7 +148,7 @@ update_cached(FunctionCallInfo fcinfo, UpdateForm form)
 	if (fresh->args[2] != NULL)
 		values[2] = dp_value_of_varlena(fresh->args[2]);
 	fresh->update = dp_update_compile(&values[0], fresh->args[1] ? &values[1] : NULL,
-									  fresh->args[2] ? &values[2] : NULL);
+									  fresh->args[2] ? &values[2] : NULL, immutable);
 	MemoryContextSwitchTo(old);
 
 	/* an error has left the old one in place, and its own memory to the current context */

@@ -18,11 +18,12 @@ typedef struct DpUpdate DpUpdate;
  * operators, a whole document or an array of stages; filter is the query that
  * found the document (a DOCUMENT), array_filters an array, either may be NULL.
  * The result points into their bytes, which must live as long.  Raises
- * FEATURE_NOT_SUPPORTED for an operator that there is not and
- * INVALID_PARAMETER_VALUE for what is wrong, with the place in errdetail.
+ * FEATURE_NOT_SUPPORTED for an operator that there is not, or if immutable for
+ * one that depends on the clock or chance, and INVALID_PARAMETER_VALUE for what
+ * is wrong, with the place in errdetail.
  */
-extern DpUpdate *
-dp_update_compile(const DpValue *update, const DpValue *filter, const DpValue *array_filters);
+extern DpUpdate *dp_update_compile(const DpValue *update, const DpValue *filter,
+								   const DpValue *array_filters, bool immutable);
 
 /*
  * The new document, in the current memory context, or NULL if nothing changes.

@@ -572,9 +572,10 @@ pull_compile(DpUpdateNode *leaf, const DpLocation *location)
 			for (int i = 0; i < lengthof(of_documents); i++)
 				if (strcmp(first.name, of_documents[i]) == 0)
 					spec->documents = true;
-		spec->filter =
-			dp_filter_compile(operand, spec->documents ? DP_FILTER_DOCUMENT : DP_FILTER_VALUE,
-							  location);
+		spec->filter = dp_filter_compile(operand,
+										 (spec->documents ? DP_FILTER_DOCUMENT : DP_FILTER_VALUE) |
+											 (leaf->immutable ? DP_FILTER_IMMUTABLE : 0),
+										 location);
 	}
 	else if (operand->type == DP_TYPE_REGEX)
 		spec->filter = dp_filter_compile(operand, DP_FILTER_VALUE, location);

@@ -11,6 +11,7 @@
 
 #include "miscadmin.h"
 
+#include "mql/expression.h"
 #include "mql/update_tree.h"
 
 static const DpUpdateOperator *find_operator(const char *name);
@@ -48,7 +49,8 @@ typedef struct UpdateMerge
  * Compiles an update: see update.h.
  */
 DpUpdate *
-dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *array_filters)
+dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *array_filters,
+				  bool immutable)
 {
 	DpUpdate *update = palloc0(sizeof(DpUpdate));
 	DpLocation top = { NULL, "update", 6, 0 };
@@ -56,13 +58,16 @@ dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *arr
 	DpElement first;
 
 	update->context = CurrentMemoryContext;
+	update->immutable = immutable;
 	if (filter != NULL)
-		update->filter = dp_filter_compile(filter, DP_FILTER_DOCUMENT, NULL);
+		update->filter =
+			dp_filter_compile(filter, DP_FILTER_DOCUMENT | (immutable ? DP_FILTER_IMMUTABLE : 0),
+							  NULL);
 	if (array_filters != NULL)
 		compile_array_filters(update, array_filters);
 
 	if (spec->type == DP_TYPE_ARRAY)
-		update->pipeline = dp_update_pipeline_compile(spec, 0);
+		update->pipeline = dp_update_pipeline_compile(spec, immutable ? DP_EXPR_IMMUTABLE : 0);
 	else if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(&top, "a document or an array of stages", spec);
 	else
@@ -151,6 +156,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 					check_name(field.name, &inner);
 				leaf->op = op;
 				leaf->operand = field.value;
+				leaf->immutable = update->immutable;
 				if (op->compile)
 					op->compile(leaf, &inner);
 			}
@@ -472,7 +478,10 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec_type(&location, "a filter", &value);
-		f->filter = dp_filter_compile(&value, DP_FILTER_NAMED, &location);
+		f->filter =
+			dp_filter_compile(&value,
+							  DP_FILTER_NAMED | (update->immutable ? DP_FILTER_IMMUTABLE : 0),
+							  &location);
 		f->name = dp_filter_identifier(f->filter, &f->namelen);
 		(void) dp_names_add(&update->array_names, f->name, f->namelen, &twice);
 		if (twice)

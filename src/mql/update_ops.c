@@ -265,6 +265,11 @@ clock_compile(DpUpdateNode *leaf, const DpLocation *location)
 	DpIter iter;
 	DpElement element;
 
+	if (leaf->immutable)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("$currentDate is not allowed here, because the result must not "
+							   "depend on the time"),
+						errdetail("At path \"%s\".", dp_location_text(location))));
 	*form = CLOCK_DATE;
 	leaf->extra = form;
 	if (leaf->operand.type == DP_TYPE_BOOL)

@@ -54,6 +54,7 @@ struct DpUpdateNode
 	bool has_positional;        /* one of the children is $ */
 	const DpUpdateOperator *op; /* of a leaf: */
 	DpValue operand;
+	bool immutable;       /* the operand may not depend on the clock or chance */
 	void *extra;          /* the compiled operand */
 	DpUpdateNode *source; /* $rename: where the value comes from */
 	DpValue moved;        /* $rename: the value, while the update is applied */
@@ -100,6 +101,7 @@ struct DpUpdate
 	DpUpdatePipeline *pipeline; /* stages, or NULL */
 	const DpValue *replacement; /* a whole document, or NULL */
 	DpFilter *filter;           /* or NULL */
+	bool immutable;             /* no part may depend on the clock or chance */
 	bool touches_id;            /* the operators reach _id */
 	bool positional;            /* some path has $: the filter is matched meanwhile */
 	DpUpdateArrayFilter *array_filters;

@@ -1,10 +1,10 @@
 -- Accumulators: what they give, their types, and their errors.
 BEGIN;
-SELECT plan(91);
+SELECT plan(88);
 SET client_min_messages = warning;
 
-SELECT is((SELECT string_agg(format('%s %s%s%s', p.oid::regprocedure, provolatile, proparallel, proisstrict), E'\n' ORDER BY p.oid::regprocedure::text COLLATE "C") FROM pg_proc p WHERE proname IN ('bson_accumulate', 'bson_accumulate_set', 'bson_accumulate_change', 'bson_accumulate_value')),
-  E'bson_accumulate(bson,bson) isf\nbson_accumulate(bson,bson,bson) isf\nbson_accumulate(bson,bson,bson,bson_value) isf\nbson_accumulate_change(bson,bson,bson[],bson[],bson) isf\nbson_accumulate_set(bson,bson,bson[],bson) isf\nbson_accumulate_value(bson,bson_value) ist', 'the functions');
+SELECT is((SELECT string_agg(format('%s %s%s%s', p.oid::regprocedure, provolatile, proparallel, proisstrict), E'\n' ORDER BY p.oid::regprocedure::text COLLATE "C") FROM pg_proc p WHERE proname IN ('bson_accumulate', 'bson_accumulate_set', 'bson_accumulate_change')),
+  E'bson_accumulate(bson,bson) isf\nbson_accumulate(bson,bson,bson) isf\nbson_accumulate(bson,bson,bson,bson_value) isf\nbson_accumulate_change(bson,bson,bson[],bson[],bson) isf\nbson_accumulate_set(bson,bson,bson[],bson) isf', 'the functions');
 
 -- The value and the type of an accumulator over values; a bare NULL is a document without the field.
 CREATE FUNCTION acc(spec text, VARIADIC vals text[]) RETURNS text LANGUAGE sql AS $$
@@ -104,11 +104,6 @@ SELECT is(bson_accumulate_change('{c: 1}', '{c: {$count: {}}}', NULL, ARRAY['{}'
 SELECT is(bson_accumulate_change(bson_accumulate_set('{}', '{s: {$avg: "$x"}}', ARRAY['{x: 0.5}']::bson[]), '{s: {$avg: "$y"}}', NULL), NULL, 'a state of other fields');
 SELECT throws_ok($$SELECT bson_accumulate_change('{m: 0.5, _computed: {fields: BinData(128, "AgAA")}}', '{m: {$sum: "$x"}}', NULL)$$, 'XX001', NULL, 'a state of another version');
 SELECT is(bson_accumulate_set(NULL, '{m: {$sum: "$x"}}', NULL), NULL, 'NULL gives NULL');
-
--- values for indexes
-SELECT is(bson_accumulate_value('{a: [{b: 1}, {b: 2}]}', '"$a.b"'), '[1, 2]', 'the value of an expression');
-SELECT is(bson_accumulate_value('{}', '"$a.b"'), NULL, 'a missing one');
-SELECT throws_ok($q$SELECT bson_accumulate_value('{}', '"$$NOW"')$q$, '0A000', NULL, 'one that changes');
 
 -- errors
 SELECT throws_ok($$SELECT bson_accumulate('{}', '{a: {$frob: 1}}')$$, '0A000', 'unknown accumulator "$frob"', 'an unknown accumulator');

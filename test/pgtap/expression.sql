@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(1014);
+SELECT plan(1018);
 
 -- the result as it is printed, '' if it is missing
 CREATE FUNCTION pg_temp.eval(d text, e text) RETURNS text LANGUAGE plpgsql AS $$
@@ -11,6 +11,11 @@ DECLARE r text;
 BEGIN
   EXECUTE format('SELECT format(''%%s'', bson_eval(%L, %L))', d, e) INTO r;
   RETURN r;
+END $$;
+
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
 END $$;
 
 -- ---------------------------------------------------------------- literals, paths and variables
@@ -1141,6 +1146,15 @@ SELECT throws_ok(format('SELECT bson_eval(%L, %L)', d, e), s, m, e) FROM (VALUES
   ('{}', '{$maxN: {input: [1], n: 0}}', '22023', '$maxN needs an n greater than 0'),
   ('{}', '{$substrBytes: ["abc", NaN, 1]}', '22023', '$substrBytes needs a start and a length that are whole numbers')
 ) AS refused (d, e, s, m);
+
+-- ---------------------------------------------------------------- the immutable form
+
+CREATE TABLE prices AS SELECT bson_build('p', i) AS doc FROM generate_series(1, 1000) AS i;
+CREATE INDEX ON prices (bson_eval_immutable(doc, '{$multiply: ["$p", 2]}'));
+SET LOCAL enable_seqscan = off;
+SELECT matches((SELECT string_agg(line, '') FROM plan_of($$SELECT FROM prices WHERE bson_eval_immutable(doc, '{$multiply: ["$p", 2]}') = 10$$) AS line), 'Index.*Scan', 'an index over it');
+SELECT is((SELECT array_agg(doc -> 'p') FROM prices WHERE bson_eval_immutable(doc, '{$multiply: ["$p", 2]}') = 10)::text, '{5}', 'which finds the row');
+SELECT throws_ok(format('SELECT bson_eval_immutable(%L, %L)', '{}', e), '0A000', NULL, e) FROM unnest(ARRAY['"$$NOW"', '{$add: [1, {$rand: {}}]}']) e;
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(134);
+SELECT plan(139);
 
 -- ---------------------------------------------------------------- inclusion
 
@@ -180,6 +180,14 @@ SELECT is((SELECT bson_project('{a: {b: 1}}', bson_object_agg('n' || i || '.x', 
 SELECT throws_ok($$SELECT bson_project('{}', bson_build('v', bson_set('{}', string_agg('a', '.'), 1))) FROM generate_series(1, 101)$$, '54000', NULL, 'too deep');
 
 SELECT throws_ok(format('SELECT bson_project(%L, %L)', '{}', '{"a' || repeat('.a', 200) || '": 1}'), '22023', 'invalid projection: the path has more than 200 parts', 'a path too deep');
+
+-- ---------------------------------------------------------------- the immutable form
+
+SELECT is(bson_project_immutable('{a: 1, b: [{c: 1}, {c: 2}]}', p::bson), bson_project('{a: 1, b: [{c: 1}, {c: 2}]}', p::bson), p) FROM unnest(ARRAY['{a: 1}', '{x: {$add: ["$a", 1]}, b: {$elemMatch: {c: 2}}}']) p;
+SELECT throws_ok(format('SELECT bson_project_immutable(%L, %L, %L)', '{b: [{c: 1}]}', p, f), '0A000', NULL, concat_ws(' ', p, f)) FROM (VALUES
+  ('{x: "$$NOW"}', NULL),
+  ('{x: {$rand: {}}}', NULL),
+  ('{"b.$": 1}', '{b: 1, $expr: {$lt: ["$t", "$$NOW"]}}')) v (p, f);
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(436);
+SELECT plan(451);
 
 -- What an update makes of a document, as text; or the error's code and what its detail or message names.
 CREATE FUNCTION up(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -289,6 +289,20 @@ SELECT throws_ok(format('SELECT bson_update(%L, %L, array_filters => %L)', '{a: 
   ('[{x: 1}, {x: 2}]', 'two array filters are for the identifier "x"')
 ) AS refused (f, m);
 SELECT throws_ok($$SELECT bson_update('{}', '[{$replaceRoot: 1}]')$$, '22023', '"$replaceRoot" needs a document with newRoot, not int', 'no newRoot');
+
+-- ---------------------------------------------------------------- immutable forms
+
+SELECT is(provolatile::text || proparallel::text, 'is', proname || ' is immutable') FROM pg_proc WHERE proname IN ('bson_update_immutable', 'bson_project_immutable', 'bson_eval_immutable') ORDER BY proname;
+SELECT is(bson_update_immutable('{a: [1, 5]}', u), bson_update('{a: [1, 5]}', u), u::text) FROM unnest(ARRAY[bson_value '{$inc: {n: 1}, $pull: {a: {$gt: 2}}}', bson_value '[{$set: {b: {$dateToString: {date: new Date(0)}}}}]', bson_value '{z: 1}']) u;
+SELECT is(bson_update_immutable(NULL, '{$setOnInsert: {b: 1}}', '{_id: 7}', upsert => true)::text, '{"_id": 7, "b": 1}', 'an upsert');
+SELECT throws_ok(format('SELECT bson_update_immutable(doc, %1$L, %2$L, %3$L) FROM (VALUES (bson ''{a: []}'')) t (doc)', u, f, a), '0A000', NULL, concat_ws(' ', u, f, a)) FROM (VALUES
+  ('{$currentDate: {t: true}}', NULL, NULL),
+  ('[{$set: {t: "$$NOW"}}]', NULL, NULL),
+  ('[{$replaceWith: {t: {$rand: {}}}}]', NULL, NULL),
+  ('{$pull: {a: {$expr: {$lt: ["$t", "$$NOW"]}}}}', NULL, NULL),
+  ('{$set: {"a.$": 1}}', '{a: 1, $expr: {$lt: ["$t", "$$NOW"]}}', NULL)) v (u, f, a);
+SELECT lives_ok(format('SELECT bson_update(''{a: [{t: 1}]}'', %L)', u), u || ' is not wrong') FROM unnest(ARRAY['{$pull: {a: {$expr: {$lt: ["$t", "$$NOW"]}}}}', '[{$replaceWith: {t: {$rand: {}}}}]']) u;
+SELECT throws_ok($q$SELECT bson_update_immutable('{}', '{$currentDate: {t: {$type: "date"}}}')$q$, '0A000', '$currentDate is not allowed here, because the result must not depend on the time', 'what is wrong');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -575,7 +575,7 @@ compile_update(const Change *c)
 		array_filters = palloc(sizeof(DpValue));
 		*array_filters = dp_value_of_varlena(c->call.array_filters);
 	}
-	compiled = dp_update_compile(update, &filter, array_filters);
+	compiled = dp_update_compile(update, &filter, array_filters, false);
 	if (c->multi && dp_update_replaces(compiled))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot replace several documents by a whole document"),

@@ -222,7 +222,7 @@ move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int f
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 					 errmsg("a step cannot be an update that uses the time or random values"),
 					 errdetail("A document must be the same whenever it is read.")));
-		move->update = dp_update_compile(update, NULL, NULL);
+		move->update = dp_update_compile(update, NULL, NULL, false);
 		move->leaves_field =
 			update->type == DP_TYPE_DOCUMENT && !update_reaches(update, &v->field->steps[0]);
 	}

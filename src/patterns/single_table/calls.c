@@ -155,7 +155,7 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 	changes = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
 	if (!PG_ARGISNULL(6))
 		filters = dp_value_of_varlena(PG_GETARG_VARLENA_PP(6));
-	update = dp_update_compile(&changes, NULL, PG_ARGISNULL(6) ? NULL : &filters);
+	update = dp_update_compile(&changes, NULL, PG_ARGISNULL(6) ? NULL : &filters, false);
 
 	SPI_connect();
 	for (attempt = 0;; attempt++)
