@@ -710,11 +710,14 @@ drop_fields(DpStageSpec *s, Fields *needs)
 		}
 		if (sets && !needs->all)
 		{
+			List *others = NIL;
 			ListCell *lc;
 
 			foreach(lc, needs->names)
-				if (!document_field(&s->spec, lfirst(lc), &value))
-					add_field(&before, lfirst(lc));
+				if (!document_field(&s->spec, lfirst(lc), &value) &&
+					!has_field(&before, lfirst(lc)))
+					others = lappend(others, lfirst(lc));
+			before.names = list_concat(before.names, others);
 		}
 		else if (sets)
 			before.all = true;
