@@ -1,33 +1,25 @@
 -- sum, avg, min and max over bson_value. The functions are in src/bson/aggregate.c.
 
-CREATE FUNCTION docpatterns.bson_value_sum_step(internal, bson_value) RETURNS internal
+CREATE FUNCTION docpatterns.bson_value_sum_step(bytea, bson_value) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_value_sum_combine(internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_value_sum_combine(bytea, bytea) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_value_sum_serialize(internal) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'dp_bson_value_sum_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_value_sum_deserialize(bytea, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'dp_bson_value_sum_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_value_sum_final(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_sum_final(bytea) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_value_avg_final(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_avg_final(bytea) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_avg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE sum(bson_value) (
-  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160,
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = bytea, SSPACE = 208,
   FINALFUNC = docpatterns.bson_value_sum_final,
-  COMBINEFUNC = docpatterns.bson_value_sum_combine,
-  SERIALFUNC = docpatterns.bson_value_sum_serialize,
-  DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bson_value_sum_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE sum(bson_value) IS 'The sum of the numbers among the values; NULL without any';
 
 CREATE AGGREGATE avg(bson_value) (
-  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160,
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = bytea, SSPACE = 208,
   FINALFUNC = docpatterns.bson_value_avg_final,
-  COMBINEFUNC = docpatterns.bson_value_sum_combine,
-  SERIALFUNC = docpatterns.bson_value_sum_serialize,
-  DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bson_value_sum_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE avg(bson_value) IS
   'The average of the numbers among the values: decimal128 if one of them is, otherwise double; '

@@ -109,28 +109,27 @@ COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestampt
 
 CREATE FUNCTION docpatterns.bucket_agg_step(internal, timestamptz, VARIADIC "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bucket_agg_step(internal, timestamptz, bson) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_agg_step(bytea, timestamptz, bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bucket_page_agg_step(internal, VARIADIC "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_page_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bucket_page_agg_step(internal, bson) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_page_agg_step(bytea, bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_page_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bucket_merge_step(internal, bucket) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_merge_step(bytea, bucket) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_merge_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bucket_agg_combine(bytea, bytea) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_bucket_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bucket_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bucket_agg_serialize(internal) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'dp_bucket_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bucket_agg_deserialize(bytea, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'dp_bucket_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bucket_agg_final(bytea) RETURNS bucket
+  AS 'MODULE_PATHNAME', 'dp_bucket_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bucket_agg_final(internal) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bucket_agg(ts timestamptz, doc bson) (
-  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192,
+  SFUNC = docpatterns.bucket_agg_step, STYPE = bytea, SSPACE = 8192,
   FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
-  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bucket_agg_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS
   'A bucket of documents in time order; each field becomes a column; NULL without rows. Errors: '
@@ -138,17 +137,16 @@ COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS
 CREATE AGGREGATE bucket_agg(ts timestamptz, VARIADIC "values" "any") (
   SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192,
   FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
-  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.state_serialize,
+  DESERIALFUNC = docpatterns.state_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, VARIADIC "any") IS
   'A bucket of rows with these values, whose types it keeps; NULL without rows. Errors as for '
   'documents, and 2202E VARIADIC arrays of different lengths';
 CREATE AGGREGATE bucket_page_agg(doc bson) (
-  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192,
+  SFUNC = docpatterns.bucket_page_agg_step, STYPE = bytea, SSPACE = 8192,
   FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
-  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bucket_agg_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(bson) IS
   'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
@@ -156,17 +154,16 @@ COMMENT ON AGGREGATE bucket_page_agg(bson) IS
 CREATE AGGREGATE bucket_page_agg(VARIADIC "values" "any") (
   SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192,
   FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
-  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.state_serialize,
+  DESERIALFUNC = docpatterns.state_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(VARIADIC "any") IS
   'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
   'million rows';
 CREATE AGGREGATE bucket_merge(b bucket) (
-  SFUNC = docpatterns.bucket_merge_step, STYPE = internal, SSPACE = 4096,
+  SFUNC = docpatterns.bucket_merge_step, STYPE = bytea, SSPACE = 4096,
   FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
-  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bucket_agg_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_merge(bucket) IS
   'One bucket of all rows, in time order; columns are matched by name, or by position; NULL '

@@ -29,14 +29,24 @@ CREATE FUNCTION row_to_bson(record) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION row_to_bson(record) IS 'A document of the columns of a row, NULL as null';
 
+-- The states of aggregates with arguments of any type: see src/bson/state.h.
+CREATE FUNCTION docpatterns.state_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_state_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION docpatterns.state_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_state_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
 CREATE FUNCTION docpatterns.bson_agg_transfn(internal, anycompatible) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bson_agg_combinefn(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_bson_agg_combinefn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_agg_finalfn(internal) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C STABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_agg(anycompatible) (
   SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024,
-  FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
+  FINALFUNC = docpatterns.bson_agg_finalfn, COMBINEFUNC = docpatterns.bson_agg_combinefn,
+  SERIALFUNC = docpatterns.state_serialize, DESERIALFUNC = docpatterns.state_deserialize,
+  PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_agg(anycompatible) IS
   'An array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes '
@@ -55,7 +65,8 @@ CREATE AGGREGATE bson_object_agg(key text, value anycompatible) (
 );
 COMMENT ON AGGREGATE bson_object_agg(text, anycompatible) IS
   'A document of names and values of all rows; of a repeated name the last value stays, at the '
-  'place of the first. Error: 22004 a NULL name';
+  'place of the first. The order of rows counts, so it is never computed in parts. Error: 22004 a '
+  'NULL name';
 
 CREATE AGGREGATE bson_merge_agg(bson) (
   SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048,
@@ -63,4 +74,4 @@ CREATE AGGREGATE bson_merge_agg(bson) (
 );
 COMMENT ON AGGREGATE bson_merge_agg(bson) IS
   'One document with the fields of all; of a repeated name the last value stays, at the place of '
-  'the first; NULL is passed over';
+  'the first; NULL is passed over. The order of rows counts, so it is never computed in parts';

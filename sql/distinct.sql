@@ -2,31 +2,49 @@
 
 CREATE FUNCTION docpatterns.bson_distinct_step(internal, anycompatible) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_step' LANGUAGE C STABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_distinct_merge_step(internal, bson_value) RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_step(bytea, bson_value) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_bson_distinct_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bson_distinct_step(bytea, text) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_bson_distinct_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bson_distinct_merge_step(bytea, bson_value) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_merge_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bson_distinct_combine(bytea, bytea) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'dp_bson_distinct_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_distinct_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_distinct_serialize(internal) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'dp_bson_distinct_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION docpatterns.bson_distinct_deserialize(bytea, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'dp_bson_distinct_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION docpatterns.bson_distinct_final(bytea) RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_bson_distinct_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_distinct_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_distinct_agg(anycompatible) (
   SFUNC = docpatterns.bson_distinct_step, STYPE = internal, SSPACE = 2100,
   FINALFUNC = docpatterns.bson_distinct_final,
-  COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
-  DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.state_serialize,
+  DESERIALFUNC = docpatterns.state_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_agg(anycompatible) IS
   'A sketch of the distinct values; without rows an empty one';
 
-CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
-  SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100,
+CREATE AGGREGATE bson_distinct_agg(bson_value) (
+  SFUNC = docpatterns.bson_distinct_step, STYPE = bytea, SSPACE = 2100,
   FINALFUNC = docpatterns.bson_distinct_final,
-  COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
-  DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
+  COMBINEFUNC = docpatterns.bson_distinct_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bson_distinct_agg(bson_value) IS 'The same, which Citus computes on its shards';
+
+-- Without it, PostgreSQL could not choose between the others for an argument without a type.
+CREATE AGGREGATE bson_distinct_agg(text) (
+  SFUNC = docpatterns.bson_distinct_step, STYPE = bytea, SSPACE = 2100,
+  FINALFUNC = docpatterns.bson_distinct_final,
+  COMBINEFUNC = docpatterns.bson_distinct_combine, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bson_distinct_agg(text) IS 'The same, which Citus computes on its shards';
+
+CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
+  SFUNC = docpatterns.bson_distinct_merge_step, STYPE = bytea, SSPACE = 2100,
+  FINALFUNC = docpatterns.bson_distinct_final,
+  COMBINEFUNC = docpatterns.bson_distinct_combine, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS
   'One sketch of the values of all sketches; NULL and null are empty ones. Errors: 22023 not a '

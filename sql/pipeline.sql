@@ -255,34 +255,32 @@ CREATE FUNCTION docpatterns._redact(doc bson, expression bson_value, let bson) R
 --
 -- _accumulate_any has no order and works in parallel: it is for fields without those seven
 -- accumulators, in which n and p are constants.
-CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson) RETURNS internal
+CREATE FUNCTION docpatterns._accumulate_step(bytea, bson, bson, bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_accumulate_step' LANGUAGE C STABLE PARALLEL SAFE COST 2;
-CREATE FUNCTION docpatterns._accumulate_step(internal, bson, bson, bson, bson_value)
-  RETURNS internal
+CREATE FUNCTION docpatterns._accumulate_step(bytea, bson, bson, bson, bson_value)
+  RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_accumulate_step' LANGUAGE C STABLE PARALLEL SAFE COST 2;
-CREATE FUNCTION docpatterns._accumulate_in(internal, bson, bson, bson) RETURNS internal
+CREATE FUNCTION docpatterns._accumulate_in(bytea, bson, bson, bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_accumulate_in' LANGUAGE C STABLE PARALLEL SAFE COST 2;
-CREATE FUNCTION docpatterns._accumulate_out(internal, bson, bson, bson) RETURNS internal
+CREATE FUNCTION docpatterns._accumulate_out(bytea, bson, bson, bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_accumulate_out' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 CREATE FUNCTION docpatterns._accumulate_none(fields bson, let bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_accumulate_none' LANGUAGE C STABLE PARALLEL SAFE;
 
 CREATE AGGREGATE docpatterns._accumulate(doc bson, fields bson, let bson) (
-  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  SFUNC = docpatterns._accumulate_step, STYPE = bytea, SSPACE = 512,
   FINALFUNC = docpatterns.bson_accumulate_final,
-  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = internal,
+  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = bytea,
   MFINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
 );
 CREATE AGGREGATE docpatterns._accumulate(doc bson, fields bson, let bson, key bson_value) (
-  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  SFUNC = docpatterns._accumulate_step, STYPE = bytea, SSPACE = 512,
   FINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
 );
 CREATE AGGREGATE docpatterns._accumulate_any(doc bson, fields bson, let bson) (
-  SFUNC = docpatterns._accumulate_step, STYPE = internal, SSPACE = 512,
+  SFUNC = docpatterns._accumulate_step, STYPE = bytea, SSPACE = 512,
   FINALFUNC = docpatterns.bson_accumulate_final,
   COMBINEFUNC = docpatterns.bson_accumulate_combine,
-  SERIALFUNC = docpatterns.bson_accumulate_serialize,
-  DESERIALFUNC = docpatterns.bson_accumulate_deserialize,
-  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = internal,
+  MSFUNC = docpatterns._accumulate_in, MINVFUNC = docpatterns._accumulate_out, MSTYPE = bytea,
   MFINALFUNC = docpatterns.bson_accumulate_final, PARALLEL = SAFE
 );

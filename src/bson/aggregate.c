@@ -7,32 +7,32 @@
  */
 #include "postgres.h"
 
-#include "bson/build.h"
 #include "bson/compare.h"
 #include "bson/exactsum.h"
+#include "bson/state.h"
 
-/* The sum of the aggregate, or a new one in its memory. */
-static DpExactSum *
-sum_get(FunctionCallInfo fcinfo)
+static void
+sum_init(void *state, MemoryContext context)
 {
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	DpExactSum *sum;
-
-	if (!PG_ARGISNULL(0))
-		return (DpExactSum *) PG_GETARG_POINTER(0);
-	sum = MemoryContextAlloc(context, sizeof(DpExactSum));
-	dp_exact_sum_init(sum, context);
-	return sum;
+	dp_exact_sum_init(state, context);
 }
 
+static void
+sum_pack(StringInfo out, void *state)
+{
+	dp_exact_sum_pack(out, state, true, true);
+}
+
+static const DpStateKind sum_kind = { sizeof(DpExactSum), sum_init, sum_pack };
+
 /*
- * bson_value_sum_step(internal, bson_value) -> internal: adds one value.
+ * bson_value_sum_step(bytea, bson_value) -> bytea: adds one value.
  */
 DP_FUNCTION(dp_bson_value_sum_step);
 Datum
 dp_bson_value_sum_step(PG_FUNCTION_ARGS)
 {
-	DpExactSum *sum = sum_get(fcinfo);
+	DpExactSum *sum = dp_state_get(fcinfo, &sum_kind);
 
 	if (!PG_ARGISNULL(1))
 	{
@@ -42,68 +42,32 @@ dp_bson_value_sum_step(PG_FUNCTION_ARGS)
 		(void) dp_exact_sum_add_value(sum, &v, 1);
 		PG_FREE_IF_COPY(a, 1);
 	}
-	PG_RETURN_POINTER(sum);
+	PG_RETURN_DATUM(dp_state_datum(sum));
 }
 
 /*
- * bson_value_sum_combine(internal, internal) -> internal: adds the second sum
- * to the first.
+ * bson_value_sum_combine(bytea, bytea) -> bytea: adds the second sum to the first.
  */
 DP_FUNCTION(dp_bson_value_sum_combine);
 Datum
 dp_bson_value_sum_combine(PG_FUNCTION_ARGS)
 {
-	DpExactSum *sum = sum_get(fcinfo);
+	DpExactSum *sum = dp_state_get(fcinfo, &sum_kind);
+	DpPacked p;
 
-	if (!PG_ARGISNULL(1))
-		dp_exact_sum_add(sum, (DpExactSum *) PG_GETARG_POINTER(1));
-	PG_RETURN_POINTER(sum);
+	if (dp_state_packed(fcinfo, &p))
+		dp_exact_sum_unpack(sum, &p);
+	PG_RETURN_DATUM(dp_state_datum(sum));
 }
 
 /*
- * bson_value_sum_serialize(internal) -> bytea, for another process of the same
- * server.
- */
-DP_FUNCTION(dp_bson_value_sum_serialize);
-Datum
-dp_bson_value_sum_serialize(PG_FUNCTION_ARGS)
-{
-	StringInfoData out;
-
-	(void) dp_aggregate_context(fcinfo);
-	initStringInfo(&out);
-	appendStringInfoSpaces(&out, VARHDRSZ);
-	dp_exact_sum_pack(&out, (DpExactSum *) PG_GETARG_POINTER(0), true, true);
-	SET_VARSIZE(out.data, out.len);
-	PG_RETURN_BYTEA_P((bytea *) out.data);
-}
-
-/*
- * bson_value_sum_deserialize(bytea, internal) -> internal
- */
-DP_FUNCTION(dp_bson_value_sum_deserialize);
-Datum
-dp_bson_value_sum_deserialize(PG_FUNCTION_ARGS)
-{
-	bytea *bytes = PG_GETARG_BYTEA_PP(0);
-	DpPacked p = { (const uint8 *) VARDATA_ANY(bytes),
-				   (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes) };
-	DpExactSum *sum = palloc(sizeof(DpExactSum));
-
-	(void) dp_aggregate_context(fcinfo);
-	dp_exact_sum_init(sum, CurrentMemoryContext);
-	dp_exact_sum_unpack(sum, &p);
-	PG_RETURN_POINTER(sum);
-}
-
-/*
- * bson_value_sum_final(internal) -> bson_value: NULL if there was no number.
+ * bson_value_sum_final(bytea) -> bson_value: NULL if there was no number.
  */
 DP_FUNCTION(dp_bson_value_sum_final);
 Datum
 dp_bson_value_sum_final(PG_FUNCTION_ARGS)
 {
-	DpExactSum *sum = PG_ARGISNULL(0) ? NULL : (DpExactSum *) PG_GETARG_POINTER(0);
+	DpExactSum *sum = dp_state_final(fcinfo, &sum_kind);
 	uint8 room[DP_SUM_RESULT_SIZE];
 	DpValue v;
 
@@ -114,14 +78,14 @@ dp_bson_value_sum_final(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_value_avg_final(internal) -> bson_value: a decimal128 if there was one
+ * bson_value_avg_final(bytea) -> bson_value: a decimal128 if there was one
  * among the numbers, else a double; NULL if there was no number.
  */
 DP_FUNCTION(dp_bson_value_avg_final);
 Datum
 dp_bson_value_avg_final(PG_FUNCTION_ARGS)
 {
-	DpExactSum *sum = PG_ARGISNULL(0) ? NULL : (DpExactSum *) PG_GETARG_POINTER(0);
+	DpExactSum *sum = dp_state_final(fcinfo, &sum_kind);
 	uint8 room[DP_SUM_RESULT_SIZE];
 	DpValue v;
 

@@ -19,6 +19,8 @@
 #include "bson/build.h"
 #include "bson/cast.h"
 #include "bson/reader.h"
+#include "bson/state.h"
+#include "bson/validate.h"
 
 /* The cache of a VARIADIC "any" function between its calls */
 typedef struct BuildCache
@@ -34,6 +36,7 @@ typedef struct ArrayState
 {
 	DpBuilder builder; /* of an array that is still open */
 	DpConverter converter;
+	bool converts; /* there is a converter */
 } ArrayState;
 
 static BuildCache *build_cache(FunctionCallInfo fcinfo, int first);
@@ -178,34 +181,86 @@ dp_row_to_bson(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
+/* The array so far, closed, at the end of a buffer. */
+static void
+array_close(StringInfo out, const ArrayState *state)
+{
+	const DpBuilder *b = &state->builder;
+	int start = out->len;
+
+	dp_check_document_size(b->len - b->head + 1);
+	appendBinaryStringInfo(out, (const char *) b->buf + b->head, b->len - b->head);
+	appendStringInfoChar(out, 0);
+	dp_put_int32((uint8 *) out->data + start, out->len - start);
+}
+
+static void
+array_init(void *state, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	DpBuilder *b = &((ArrayState *) state)->builder;
+
+	dp_builder_init_value(b, 0);
+	dp_builder_begin_array(b);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+array_pack(StringInfo out, void *state)
+{
+	array_close(out, state);
+}
+
+static const DpStateKind array_kind = { sizeof(ArrayState), array_init, array_pack };
+
 /*
- * Transition function of bson_agg(anycompatible): appends to an array that grows in
- * the aggregate's memory.
+ * Transition function of bson_agg: appends to an array that grows in the aggregate's memory.
  */
 DP_FUNCTION(dp_bson_agg_transfn);
 Datum
 dp_bson_agg_transfn(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	ArrayState *state;
+	ArrayState *state = dp_state_get(fcinfo, &array_kind);
 
-	if (PG_ARGISNULL(0))
+	if (!state->converts)
 	{
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		state = palloc(sizeof(ArrayState));
-		dp_converter_init(&state->converter, dp_argument_type(fcinfo, 1), context);
-		dp_builder_init_value(&state->builder, 0);
-		dp_builder_begin_array(&state->builder);
-		MemoryContextSwitchTo(old);
+		dp_converter_init(&state->converter, dp_argument_type(fcinfo, 1), dp_state_context(state));
+		state->converts = true;
 	}
-	else
-		state = (ArrayState *) PG_GETARG_POINTER(0);
-
 	dp_converter_append(&state->converter, &state->builder, NULL, 0,
 						PG_ARGISNULL(1) ? (Datum) 0 : PG_GETARG_DATUM(1), PG_ARGISNULL(1));
 	dp_check_document_size(state->builder.len - state->builder.head);
-	PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(dp_state_datum(state));
+}
+
+/*
+ * Combine function of bson_agg: appends the second array to the first.
+ */
+DP_FUNCTION(dp_bson_agg_combinefn);
+Datum
+dp_bson_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	ArrayState *state;
+	DpPacked p;
+	DpFault fault;
+	DpIter iter;
+	DpValue v;
+
+	if (!dp_state_packed(fcinfo, &p))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	if (!dp_validate_value(DP_TYPE_ARRAY, p.next, p.end - p.next, &fault))
+		dp_corrupted("a packed array is damaged");
+	state = dp_state_get(fcinfo, &array_kind);
+	v = (DpValue){ p.next, p.end - p.next, DP_TYPE_ARRAY };
+	dp_iter_init_value(&iter, &v);
+	while (dp_iter_next_value(&iter, &v))
+		dp_builder_append_value(&state->builder, NULL, 0, &v);
+	dp_check_document_size(state->builder.len - state->builder.head);
+	PG_RETURN_DATUM(dp_state_datum(state));
 }
 
 /*
@@ -216,26 +271,18 @@ DP_FUNCTION(dp_bson_agg_finalfn);
 Datum
 dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	ArrayState *state;
-	struct varlena *result;
-	uint8 *p;
-	uint32 len;
+	ArrayState *state = dp_state_final(fcinfo, &array_kind);
+	StringInfoData out;
 
-	(void) dp_aggregate_context(fcinfo);
-	if (PG_ARGISNULL(0))
+	if (state == NULL)
 		PG_RETURN_NULL();
-	state = (ArrayState *) PG_GETARG_POINTER(0);
-
-	len = state->builder.len + 1;
-	dp_check_document_size(len - state->builder.head);
-	result = palloc(len);
-	memcpy(result, state->builder.buf, len - 1);
-	SET_VARSIZE(result, len);
-	p = (uint8 *) VARDATA(result);
-	p[0] = DP_TYPE_ARRAY;
-	dp_put_int32(p + 1, (int32) (len - state->builder.head));
-	((uint8 *) result)[len - 1] = 0;
-	PG_RETURN_POINTER(result);
+	initStringInfo(&out);
+	enlargeStringInfo(&out, state->builder.len);
+	appendStringInfoSpaces(&out, VARHDRSZ);
+	appendStringInfoChar(&out, DP_TYPE_ARRAY);
+	array_close(&out, state);
+	SET_VARSIZE(out.data, out.len);
+	PG_RETURN_POINTER(out.data);
 }
 
 /*
@@ -351,6 +398,16 @@ dp_argument_type(FunctionCallInfo fcinfo, int argno)
 {
 	Oid typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
 
+	if (!OidIsValid(typid))
+	{
+		/* Citus calls functions of aggregates without their expression */
+		Oid *types;
+		int n;
+
+		(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &n);
+		if (argno < n && types[argno] != ANYOID && !IsPolymorphicType(types[argno]))
+			typid = types[argno];
+	}
 	if (!OidIsValid(typid))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("could not determine the type of argument %d", argno + 1)));

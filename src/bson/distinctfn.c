@@ -13,6 +13,7 @@
 #include "bson/compare.h"
 #include "bson/distinct.h"
 #include "bson/number.h"
+#include "bson/state.h"
 
 /* The hash of an SQL value that is not NULL, as that of the BSON value that it becomes. */
 static uint64
@@ -116,19 +117,19 @@ sketch_to_datum(const DpDistinct *sketch)
 
 /* ---------------------------------------------------------------- aggregates */
 
-/* The state, or a new one. */
-static DpDistinct *
-state_get(FunctionCallInfo fcinfo)
+static void
+state_init(void *state, MemoryContext context)
 {
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	DpDistinct *sketch;
-
-	if (!PG_ARGISNULL(0))
-		return (DpDistinct *) PG_GETARG_POINTER(0);
-	sketch = MemoryContextAlloc(context, sizeof(DpDistinct));
-	dp_distinct_init(sketch);
-	return sketch;
+	dp_distinct_init(state);
 }
+
+static void
+state_pack(StringInfo out, void *state)
+{
+	dp_distinct_pack(out, state);
+}
+
+static const DpStateKind state_kind = { sizeof(DpDistinct), state_init, state_pack };
 
 /*
  * bson_distinct_step(internal, anycompatible) -> internal: NULL does not count.
@@ -137,84 +138,56 @@ DP_FUNCTION(dp_bson_distinct_step);
 Datum
 dp_bson_distinct_step(PG_FUNCTION_ARGS)
 {
-	DpDistinct *sketch = state_get(fcinfo);
+	DpDistinct *sketch = dp_state_get(fcinfo, &state_kind);
 
 	if (!PG_ARGISNULL(1))
 		dp_distinct_add(sketch, datum_hash(converter_get(fcinfo, 1), PG_GETARG_DATUM(1)));
-	PG_RETURN_POINTER(sketch);
+	PG_RETURN_DATUM(dp_state_datum(sketch));
 }
 
 /*
- * bson_distinct_merge_step(internal, bson_value) -> internal: adds a sketch.
+ * bson_distinct_merge_step(bytea, bson_value) -> bytea: adds a sketch.
  */
 DP_FUNCTION(dp_bson_distinct_merge_step);
 Datum
 dp_bson_distinct_merge_step(PG_FUNCTION_ARGS)
 {
-	DpDistinct *sketch = state_get(fcinfo);
+	DpDistinct *sketch = dp_state_get(fcinfo, &state_kind);
 	DpDistinct other;
 
 	sketch_of_argument(fcinfo, 1, &other);
 	dp_distinct_merge(sketch, &other);
-	PG_RETURN_POINTER(sketch);
+	PG_RETURN_DATUM(dp_state_datum(sketch));
 }
 
 /*
- * bson_distinct_combine(internal, internal) -> internal: adds the second sketch
- * to the first.
+ * bson_distinct_combine(bytea, bytea) -> bytea: adds the second sketch to the first.
  */
 DP_FUNCTION(dp_bson_distinct_combine);
 Datum
 dp_bson_distinct_combine(PG_FUNCTION_ARGS)
 {
-	DpDistinct *sketch = state_get(fcinfo);
+	DpDistinct *sketch = dp_state_get(fcinfo, &state_kind);
+	DpDistinct other;
+	DpPacked p;
 
-	if (!PG_ARGISNULL(1))
-		dp_distinct_merge(sketch, (DpDistinct *) PG_GETARG_POINTER(1));
-	PG_RETURN_POINTER(sketch);
+	if (dp_state_packed(fcinfo, &p))
+	{
+		dp_distinct_unpack(&other, p.next, p.end - p.next);
+		dp_distinct_merge(sketch, &other);
+	}
+	PG_RETURN_DATUM(dp_state_datum(sketch));
 }
 
 /*
- * bson_distinct_serialize(internal) -> bytea: the packed sketch.
- */
-DP_FUNCTION(dp_bson_distinct_serialize);
-Datum
-dp_bson_distinct_serialize(PG_FUNCTION_ARGS)
-{
-	StringInfoData out;
-
-	(void) dp_aggregate_context(fcinfo);
-	initStringInfo(&out);
-	appendStringInfoSpaces(&out, VARHDRSZ);
-	dp_distinct_pack(&out, (DpDistinct *) PG_GETARG_POINTER(0));
-	SET_VARSIZE(out.data, out.len);
-	PG_RETURN_BYTEA_P((bytea *) out.data);
-}
-
-/*
- * bson_distinct_deserialize(bytea, internal) -> internal
- */
-DP_FUNCTION(dp_bson_distinct_deserialize);
-Datum
-dp_bson_distinct_deserialize(PG_FUNCTION_ARGS)
-{
-	bytea *bytes = PG_GETARG_BYTEA_PP(0);
-	DpDistinct *sketch = palloc(sizeof(DpDistinct));
-
-	(void) dp_aggregate_context(fcinfo);
-	dp_distinct_unpack(sketch, (const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
-	PG_RETURN_POINTER(sketch);
-}
-
-/*
- * bson_distinct_final(internal) -> bson_value: the sketch, an empty one if there
+ * bson_distinct_final(bytea) -> bson_value: the sketch, an empty one if there
  * were no rows.
  */
 DP_FUNCTION(dp_bson_distinct_final);
 Datum
 dp_bson_distinct_final(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_DATUM(sketch_to_datum(state_get(fcinfo)));
+	PG_RETURN_DATUM(sketch_to_datum(dp_state_get(fcinfo, &state_kind)));
 }
 
 /* ---------------------------------------------------------------- functions */

@@ -609,7 +609,7 @@ whole_ensure(DpAccumulation *g)
 		return;
 	whole_begin(g);
 	if (!whole_finish(g) || !whole_is_possible(g))
-		elog(ERROR, "rows were taken out of a group that were not in it");
+		dp_corrupted("rows were taken out of a group that were not in it");
 }
 
 int

@@ -9,11 +9,11 @@
 #include "utils/array.h"
 #include "utils/memutils.h"
 
-#include "bson/build.h"
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/collation.h"
-#include "bson/varint.h"
+#include "bson/state.h"
+#include "bson/validate.h"
 #include "mql/accumulate.h"
 #include "mql/expression.h"
 #include "mql/sort_key.h"
@@ -45,7 +45,7 @@ typedef struct Compiled
 /* The state of the aggregate for one group */
 typedef struct GroupState
 {
-	const Compiled *compiled;
+	const Compiled *compiled; /* NULL: no row was there */
 	DpAccumulation *g;
 	StringInfoData key;
 } GroupState;
@@ -54,18 +54,18 @@ static Datum group_step(PG_FUNCTION_ARGS);
 static Datum window_in(PG_FUNCTION_ARGS);
 static Datum window_out(PG_FUNCTION_ARGS);
 static Datum group_none(PG_FUNCTION_ARGS);
-static Datum group_combine(PG_FUNCTION_ARGS);
 static Datum group_final(PG_FUNCTION_ARGS);
 
 /* ---------------------------------------------------------------- compiling */
 
 /*
  * The compiled fields, kept in fn_extra with all that a query has used: groups
- * point to them.  key: of a group in which an n may be computed, or NULL.
+ * point to them.  key: of a group in which an n may be computed, or NULL.  home: of a group, or
+ * NULL: where they live if fn_extra is new in each call.
  */
 static const Compiled *
 compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *order, Kind kind,
-			 const DpValue *key)
+			 const DpValue *key, MemoryContext home)
 {
 	MemoryContext context;
 	Compiled **first = (Compiled **) &fcinfo->flinfo->fn_extra;
@@ -115,7 +115,9 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 				MemoryContextDelete(context);
 				return other;
 			}
-	MemoryContextSetParent(context, fcinfo->flinfo->fn_mcxt);
+	if (home == NULL || fcinfo->flinfo->fn_mcxt != CurrentMemoryContext)
+		home = fcinfo->flinfo->fn_mcxt;
+	MemoryContextSetParent(context, home);
 	c->next = *first;
 	*first = c;
 	return c;
@@ -123,31 +125,66 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 
 /* ---------------------------------------------------------------- the aggregate */
 
-/* A group without rows in the aggregate's memory. */
-static GroupState *
-group_make(MemoryContext context, const Compiled *compiled)
+static void
+group_init(void *state, MemoryContext context)
 {
-	MemoryContext old = MemoryContextSwitchTo(context);
-	GroupState *group = palloc(sizeof(GroupState));
-
-	group->compiled = compiled;
-	group->g = dp_accumulation_make(compiled->acc);
-	group->key.data = NULL;
-	MemoryContextSwitchTo(old);
-	return group;
 }
 
 /*
- * bson_accumulate_step(internal, doc bson, fields bson [, order_by bson [, key
- * bson_value]]) -> internal: takes a document in; one that is NULL does not
+ * Packs the kind, the lengths of the fields and the order (plus one, 0: none), their bytes, the
+ * group.
+ */
+static void
+group_pack(StringInfo out, void *state)
+{
+	GroupState *group = state;
+	const Compiled *c = group->compiled;
+
+	dp_pack_varint(out, c->kind);
+	dp_pack_varint(out, DP_DOC_SIZE(c->fields));
+	appendBinaryStringInfo(out, (const char *) DP_DOC_DATA(c->fields), DP_DOC_SIZE(c->fields));
+	dp_pack_varint(out, c->order == NULL ? 0 : DP_DOC_SIZE(c->order) + 1);
+	if (c->order != NULL)
+		appendBinaryStringInfo(out, (const char *) DP_DOC_DATA(c->order), DP_DOC_SIZE(c->order));
+	dp_accumulation_pack(out, group->g);
+}
+
+static const DpStateKind group_kind = { sizeof(GroupState), group_init, group_pack };
+
+/* Makes a group without rows of a new state. */
+static void
+group_start(FunctionCallInfo fcinfo, GroupState *group, struct varlena *fields,
+			struct varlena *order, Kind kind, const DpValue *key)
+{
+	MemoryContext context = dp_state_context(group);
+	const Compiled *compiled = compiled_get(fcinfo, fields, order, kind, key, context);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	group->g = dp_accumulation_make(compiled->acc);
+	group->compiled = compiled;
+	MemoryContextSwitchTo(old);
+}
+
+/* Raises INVALID_PARAMETER_VALUE if a group has other fields. */
+static void
+group_check(const GroupState *group, struct varlena *fields, struct varlena *order, Kind kind)
+{
+	if (group->compiled->kind != kind || !dp_same_bytes(group->compiled->fields, fields) ||
+		!dp_same_bytes(group->compiled->order, order))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("fields and order must be the same for all rows of a group")));
+}
+
+/*
+ * bson_accumulate_step(bytea, doc bson, fields bson [, order_by bson [, key
+ * bson_value]]) -> bytea: takes a document in; one that is NULL does not
  * count.
  */
 DP_FUNCTION(dp_bson_accumulate_step);
 Datum
 dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	GroupState *group = dp_state_get(fcinfo, &group_kind);
 	struct varlena *fields;
 	struct varlena *order = NULL;
 	const char *key = NULL;
@@ -160,21 +197,19 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	fields = DP_GETARG_VARLENA(2);
 	if (PG_NARGS() > 3 && !PG_ARGISNULL(3))
 		order = DP_GETARG_VARLENA(3);
-	if (group == NULL)
-		group = group_make(context, compiled_get(fcinfo, fields, order, KIND_ROWS, NULL));
-	else if (!dp_same_bytes(group->compiled->fields, fields) ||
-			 !dp_same_bytes(group->compiled->order, order))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("fields and order must be the same for all rows of a group")));
+	if (group->compiled == NULL)
+		group_start(fcinfo, group, fields, order, KIND_ROWS, NULL);
+	else
+		group_check(group, fields, order, KIND_ROWS);
 	if (PG_ARGISNULL(1))
-		PG_RETURN_POINTER(group);
+		PG_RETURN_DATUM(dp_state_datum(group));
 	if (PG_NARGS() > 4 && !PG_ARGISNULL(4))
 	{
 		DpValue k = dp_value_of_varlena(DP_GETARG_VARLENA(4));
 
 		if (group->key.data == NULL)
 		{
-			MemoryContext old = MemoryContextSwitchTo(context);
+			MemoryContext old = MemoryContextSwitchTo(dp_state_context(group));
 
 			initStringInfo(&group->key);
 			MemoryContextSwitchTo(old);
@@ -186,7 +221,7 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	}
 	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
 	dp_accumulation_row(group->g, &doc, key, keylen, 1);
-	PG_RETURN_POINTER(group);
+	PG_RETURN_DATUM(dp_state_datum(group));
 }
 
 /* The collation among variables, which may be NULL; NULL if there is none. */
@@ -200,28 +235,14 @@ collation_of(struct varlena *let)
 	return dp_document_to_varlena(collation.data, collation.len);
 }
 
-/* Calls a function by the collation of the group in an argument. */
-static Datum
-call_for_group(FunctionCallInfo fcinfo, int argno, PGFunction function)
-{
-	GroupState *group = PG_ARGISNULL(argno) ? NULL : (GroupState *) PG_GETARG_POINTER(argno);
-	DpValue collation;
-
-	if (group == NULL || group->compiled->kind < KIND_GROUP || group->compiled->order == NULL)
-		return function(fcinfo);
-	collation = dp_value_of_document(group->compiled->order);
-	return dp_collated_by(&collation, fcinfo, function);
-}
-
 /*
- * A row that comes to a group or leaves it, with the arguments internal, doc bson, fields bson,
- * let bson [, key bson_value].
+ * A row that comes to a group or leaves it, with the arguments state, doc bson, fields bson, let
+ * bson [, key bson_value].
  */
 static Datum
 group_row(FunctionCallInfo fcinfo, Kind kind, int sign)
 {
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	GroupState *group = dp_state_get(fcinfo, &group_kind);
 	struct varlena *let = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	DpValue doc;
 	DpValue variables;
@@ -233,21 +254,21 @@ group_row(FunctionCallInfo fcinfo, Kind kind, int sign)
 	if (let != NULL)
 		variables = dp_value_of_document(let);
 	dp_expr_set_let(let == NULL ? NULL : &variables);
-	if (group == NULL)
+	if (group->compiled == NULL)
 	{
 		bool has_key = PG_NARGS() > 4 && !PG_ARGISNULL(4);
 
 		if (has_key)
 			key = dp_value_of_varlena(DP_GETARG_VARLENA(4));
-		group = group_make(context, compiled_get(fcinfo, DP_GETARG_VARLENA(2), collation_of(let),
-												 kind, has_key ? &key : NULL));
+		group_start(fcinfo, group, DP_GETARG_VARLENA(2), collation_of(let), kind,
+					has_key ? &key : NULL);
 	}
 	if (PG_ARGISNULL(1))
-		PG_RETURN_POINTER(group);
+		PG_RETURN_DATUM(dp_state_datum(group));
 	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
 	if (!dp_accumulation_row(group->g, &doc, NULL, 0, sign))
 		PG_RETURN_NULL();
-	PG_RETURN_POINTER(group);
+	PG_RETURN_DATUM(dp_state_datum(group));
 }
 
 static Datum
@@ -269,8 +290,8 @@ window_out(PG_FUNCTION_ARGS)
 }
 
 /*
- * _accumulate_step(internal, doc bson, fields bson, let bson [, key bson_value]) -> internal: takes
- * a document in, in the order in which documents come.
+ * _accumulate_step(state, doc bson, fields bson, let bson [, key bson_value]) -> state: takes a
+ * document in, in the order in which documents come.
  */
 DP_FUNCTION(dp_accumulate_step);
 Datum
@@ -320,72 +341,11 @@ group_none(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(dp_accumulation_fields(dp_accumulation_make(compiled_get(fcinfo,
 																			   DP_GETARG_VARLENA(0),
 																			   NULL, KIND_GROUP,
-																			   NULL)
+																			   NULL, NULL)
 																	  ->acc)));
 }
 
-/*
- * bson_accumulate_combine(internal, internal) -> internal: adds the second group
- * to the first.
- */
-DP_FUNCTION(dp_bson_accumulate_combine);
-Datum
-dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
-{
-	return call_for_group(fcinfo, 1, group_combine);
-}
-
-static Datum
-group_combine(PG_FUNCTION_ARGS)
-{
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
-	GroupState *other = PG_ARGISNULL(1) ? NULL : (GroupState *) PG_GETARG_POINTER(1);
-
-	if (other == NULL)
-	{
-		if (group == NULL)
-			PG_RETURN_NULL();
-		PG_RETURN_POINTER(group);
-	}
-	if (group == NULL)
-		group = group_make(context, other->compiled);
-	else if (!dp_same_bytes(group->compiled->fields, other->compiled->fields) ||
-			 !dp_same_bytes(group->compiled->order, other->compiled->order))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("fields and order must be the same for all rows of a group")));
-	dp_accumulation_add(group->g, other->g);
-	PG_RETURN_POINTER(group);
-}
-
-/*
- * bson_accumulate_serialize(internal) -> bytea, for another process of the same
- * server: the kind, the lengths of the fields and the order (plus one, 0: none), their
- * bytes, the group.
- */
-DP_FUNCTION(dp_bson_accumulate_serialize);
-Datum
-dp_bson_accumulate_serialize(PG_FUNCTION_ARGS)
-{
-	GroupState *group = (GroupState *) PG_GETARG_POINTER(0);
-	const Compiled *c = group->compiled;
-	StringInfoData out;
-
-	(void) dp_aggregate_context(fcinfo);
-	initStringInfo(&out);
-	appendStringInfoSpaces(&out, VARHDRSZ);
-	dp_pack_varint(&out, c->kind);
-	dp_pack_varint(&out, DP_DOC_SIZE(c->fields));
-	appendBinaryStringInfo(&out, (const char *) DP_DOC_DATA(c->fields), DP_DOC_SIZE(c->fields));
-	dp_pack_varint(&out, c->order == NULL ? 0 : DP_DOC_SIZE(c->order) + 1);
-	if (c->order != NULL)
-		appendBinaryStringInfo(&out, (const char *) DP_DOC_DATA(c->order), DP_DOC_SIZE(c->order));
-	dp_accumulation_pack(&out, group->g);
-	SET_VARSIZE(out.data, out.len);
-	PG_RETURN_BYTEA_P((bytea *) out.data);
-}
-
-/* A packed group */
+/* A packed group, and the one that it is added to */
 typedef struct Packed
 {
 	DpAccumulation *g;
@@ -400,34 +360,51 @@ unpack(void *arg)
 	dp_accumulation_unpack(p->g, p->bytes.next, p->bytes.end - p->bytes.next);
 }
 
-/*
- * bson_accumulate_deserialize(bytea, internal) -> internal
- */
-DP_FUNCTION(dp_bson_accumulate_deserialize);
-Datum
-dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
+/* The document of so many bytes that comes next. */
+static struct varlena *
+unpack_document(DpPacked *p, uint64 len)
 {
-	bytea *bytes = PG_GETARG_BYTEA_PP(0);
-	DpPacked p = { (const uint8 *) VARDATA_ANY(bytes),
-				   (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes) };
+	const uint8 *bytes = dp_unpack_bytes(p, len);
+	DpFault fault;
+
+	if (!dp_validate(bytes, len, &fault))
+		dp_corrupted("a packed group has fields that are no document");
+	return dp_document_to_varlena(bytes, len);
+}
+
+/*
+ * bson_accumulate_combine(bytea, bytea) -> bytea: adds the second group to the first.
+ */
+DP_FUNCTION(dp_bson_accumulate_combine);
+Datum
+dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
+{
+	GroupState *group;
+	DpPacked p;
 	struct varlena *fields;
 	struct varlena *order = NULL;
-	GroupState *group;
 	uint64 kind;
 	uint64 len;
 
-	(void) dp_aggregate_context(fcinfo);
+	if (!dp_state_packed(fcinfo, &p))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	group = dp_state_get(fcinfo, &group_kind);
 	kind = dp_unpack_varint(&p);
 	if (kind != KIND_ROWS && kind != KIND_GROUP)
 		dp_corrupted("a packed group has an unknown kind");
-	len = dp_unpack_varint(&p);
-	fields = dp_document_to_varlena(dp_unpack_bytes(&p, len), len);
+	fields = unpack_document(&p, dp_unpack_varint(&p));
 	len = dp_unpack_varint(&p);
 	if (len > 0)
-		order = dp_document_to_varlena(dp_unpack_bytes(&p, len - 1), len - 1);
+		order = unpack_document(&p, len - 1);
 	dp_expr_set_let(NULL);
-	group =
-		group_make(CurrentMemoryContext, compiled_get(fcinfo, fields, order, (Kind) kind, NULL));
+	if (group->compiled == NULL)
+		group_start(fcinfo, group, fields, order, (Kind) kind, NULL);
+	else
+		group_check(group, fields, order, (Kind) kind);
 	if (kind == KIND_GROUP && order != NULL)
 	{
 		DpValue collation = dp_value_of_document(order);
@@ -435,28 +412,33 @@ dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 		dp_collated(&collation, unpack, &(Packed){ group->g, p });
 	}
 	else
-		dp_accumulation_unpack(group->g, p.next, p.end - p.next);
-	PG_RETURN_POINTER(group);
+		unpack(&(Packed){ group->g, p });
+	PG_RETURN_DATUM(dp_state_datum(group));
 }
 
 /*
- * bson_accumulate_final(internal) -> bson: the fields; NULL if there was no row.
+ * bson_accumulate_final(bytea) -> bson: the fields; NULL if there was no row.
  */
 DP_FUNCTION(dp_bson_accumulate_final);
 Datum
 dp_bson_accumulate_final(PG_FUNCTION_ARGS)
 {
-	return call_for_group(fcinfo, 0, group_final);
+	GroupState *group = dp_state_final(fcinfo, &group_kind);
+	DpValue collation;
+
+	if (group == NULL)
+		PG_RETURN_NULL();
+	if (group->compiled->kind < KIND_GROUP || group->compiled->order == NULL)
+		return group_final(fcinfo);
+	collation = dp_value_of_document(group->compiled->order);
+	return dp_collated_by(&collation, fcinfo, group_final);
 }
 
 static Datum
 group_final(PG_FUNCTION_ARGS)
 {
-	GroupState *group = PG_ARGISNULL(0) ? NULL : (GroupState *) PG_GETARG_POINTER(0);
+	GroupState *group = dp_state_final(fcinfo, &group_kind);
 
-	(void) dp_aggregate_context(fcinfo);
-	if (group == NULL)
-		PG_RETURN_NULL();
 	PG_RETURN_POINTER(dp_accumulation_fields(group->g));
 }
 
@@ -508,7 +490,8 @@ dp_bson_accumulate_set(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	target = DP_GETARG_VARLENA(0);
-	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL)
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL,
+										  NULL)
 								 ->acc);
 	take_array(fcinfo, 2, g, 1);
 	doc = dp_value_of_document(target);
@@ -531,7 +514,8 @@ dp_bson_accumulate_change(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	target = DP_GETARG_VARLENA(0);
-	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL)
+	g = dp_accumulation_make(compiled_get(fcinfo, DP_GETARG_VARLENA(1), order, KIND_STATE, NULL,
+										  NULL)
 								 ->acc);
 	take_array(fcinfo, 2, g, 1);
 	take_array(fcinfo, 3, g, -1);

@@ -4,7 +4,7 @@ SELECT plan(32);
 SET client_min_messages = warning;
 
 SELECT is((SELECT string_agg(format('%s %s%s%s', p.oid::regprocedure, provolatile, proparallel, proisstrict), E'\n' ORDER BY p.oid::regprocedure::text COLLATE "C") FROM pg_proc p WHERE proname IN ('bson_distinct_add', 'bson_distinct_merge', 'bson_distinct_count', 'bson_distinct_agg', 'bson_distinct_merge_agg')),
-  E'bson_distinct_add(bson_value,anycompatible) ssf\nbson_distinct_agg(anycompatible) isf\nbson_distinct_count(bson_value) ist\nbson_distinct_merge(bson_value,bson_value) isf\nbson_distinct_merge_agg(bson_value) isf', 'the functions');
+  E'bson_distinct_add(bson_value,anycompatible) ssf\nbson_distinct_agg(anycompatible) isf\nbson_distinct_agg(bson_value) isf\nbson_distinct_agg(text) isf\nbson_distinct_count(bson_value) ist\nbson_distinct_merge(bson_value,bson_value) isf\nbson_distinct_merge_agg(bson_value) isf', 'the functions');
 
 -- few values
 CREATE FUNCTION pg_temp.sketch(since int, until int) RETURNS bson_value LANGUAGE sql AS $$ SELECT bson_distinct_agg(i) FROM generate_series(since, until) i $$;

@@ -20,6 +20,7 @@
 
 #include "bson/build.h"
 #include "bson/catalog.h"
+#include "bson/state.h"
 #include "types/bucket/bucket.h"
 
 /* The state of an aggregate */
@@ -47,7 +48,6 @@ typedef struct BucketState
 	int maxparts;
 } BucketState;
 
-static BucketState *state_argument(FunctionCallInfo fcinfo);
 static void state_add(BucketState *state, FunctionCallInfo fcinfo, int first, int64 time);
 static void builder_make(BucketState *state, FunctionCallInfo fcinfo, int first);
 static void builder_make_row(BucketState *state, int flags, Datum row);
@@ -56,15 +56,33 @@ static void array_values(BucketState *state, Datum array);
 static void part_add(BucketState *state, Datum bucket);
 static struct varlena *state_bucket(BucketState *state);
 
+static void
+state_init(void *state, MemoryContext context)
+{
+	((BucketState *) state)->context = context;
+}
+
+/* The bucket so far, or nothing. */
+static void
+state_pack(StringInfo out, void *state)
+{
+	struct varlena *bucket = state_bucket(state);
+
+	if (bucket != NULL)
+		appendBinaryStringInfo(out, VARDATA_ANY(bucket), VARSIZE_ANY_EXHDR(bucket));
+}
+
+static const DpStateKind state_kind = { sizeof(BucketState), state_init, state_pack };
+
 /*
- * bucket_agg's step (internal, timestamptz, VARIADIC "any") -> internal: adds a
- * measurement.  Raises NULL_VALUE_NOT_ALLOWED for one without time.
+ * bucket_agg's step (state, timestamptz, VARIADIC "any") -> state: adds a measurement.  Raises
+ * NULL_VALUE_NOT_ALLOWED for one without time.
  */
 DP_FUNCTION(dp_bucket_agg_step);
 Datum
 dp_bucket_agg_step(PG_FUNCTION_ARGS)
 {
-	BucketState *state = state_argument(fcinfo);
+	BucketState *state = dp_state_get(fcinfo, &state_kind);
 
 	if (PG_ARGISNULL(1))
 		ereport(
@@ -73,122 +91,65 @@ dp_bucket_agg_step(PG_FUNCTION_ARGS)
 			 errhint(
 				 "Use bucket_page_agg() for measurements without times, or exclude such rows with FILTER.")));
 	state_add(state, fcinfo, 2, PG_GETARG_TIMESTAMPTZ(1));
-	PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(dp_state_datum(state));
 }
 
 /*
- * bucket_page_agg's step (internal, VARIADIC "any") -> internal: adds what has
- * no time.
+ * bucket_page_agg's step (state, VARIADIC "any") -> state: adds what has no time.
  */
 DP_FUNCTION(dp_bucket_page_agg_step);
 Datum
 dp_bucket_page_agg_step(PG_FUNCTION_ARGS)
 {
-	BucketState *state = state_argument(fcinfo);
+	BucketState *state = dp_state_get(fcinfo, &state_kind);
 
 	state_add(state, fcinfo, 1, 0);
-	PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(dp_state_datum(state));
 }
 
 /*
- * bucket_merge's step (internal, bucket) -> internal: adds a bucket; NULL adds
- * nothing.
+ * bucket_merge's step (state, bucket) -> state: adds a bucket; NULL adds nothing.
  */
 DP_FUNCTION(dp_bucket_merge_step);
 Datum
 dp_bucket_merge_step(PG_FUNCTION_ARGS)
 {
-	BucketState *state = state_argument(fcinfo);
+	BucketState *state = dp_state_get(fcinfo, &state_kind);
 
 	if (!PG_ARGISNULL(1))
 		part_add(state, PG_GETARG_DATUM(1));
-	PG_RETURN_POINTER(state);
+	PG_RETURN_DATUM(dp_state_datum(state));
 }
 
 /*
- * (internal, internal) -> internal: adds what the second state has to the
- * first.
+ * (bytea, bytea) -> bytea: adds what the second state has to the first.
  */
 DP_FUNCTION(dp_bucket_agg_combine);
 Datum
 dp_bucket_agg_combine(PG_FUNCTION_ARGS)
 {
-	BucketState *state = state_argument(fcinfo);
+	BucketState *state = dp_state_get(fcinfo, &state_kind);
+	DpPacked p;
 
-	if (!PG_ARGISNULL(1))
-	{
-		struct varlena *bucket = state_bucket((BucketState *) PG_GETARG_POINTER(1));
-
-		if (bucket != NULL)
-			part_add(state, PointerGetDatum(bucket));
-	}
-	PG_RETURN_POINTER(state);
-}
-
-/* (internal) -> bytea: the bucket so far, or nothing. */
-DP_FUNCTION(dp_bucket_agg_serialize);
-Datum
-dp_bucket_agg_serialize(PG_FUNCTION_ARGS)
-{
-	struct varlena *bucket;
-
-	(void) dp_aggregate_context(fcinfo);
-	bucket = state_bucket((BucketState *) PG_GETARG_POINTER(0));
-	if (bucket == NULL)
-	{
-		bucket = palloc(VARHDRSZ);
-		SET_VARSIZE(bucket, VARHDRSZ);
-	}
-	PG_RETURN_BYTEA_P(bucket);
+	if (dp_state_packed(fcinfo, &p) && p.next < p.end)
+		part_add(state, PG_GETARG_DATUM(1));
+	PG_RETURN_DATUM(dp_state_datum(state));
 }
 
 /*
- * (bytea, internal) -> internal
- */
-DP_FUNCTION(dp_bucket_agg_deserialize);
-Datum
-dp_bucket_agg_deserialize(PG_FUNCTION_ARGS)
-{
-	BucketState *state;
-
-	(void) dp_aggregate_context(fcinfo);
-	state = palloc0(sizeof(BucketState));
-	state->context = CurrentMemoryContext;
-	if (VARSIZE_ANY_EXHDR(PG_GETARG_BYTEA_PP(0)) > 0)
-		part_add(state, PG_GETARG_DATUM(0));
-	PG_RETURN_POINTER(state);
-}
-
-/*
- * (internal) -> bucket: NULL without rows.  The state is unchanged, because a window continues with
+ * (bytea) -> bucket: NULL without rows.  The state is unchanged, because a window continues with
  * it.
  */
 DP_FUNCTION(dp_bucket_agg_final);
 Datum
 dp_bucket_agg_final(PG_FUNCTION_ARGS)
 {
-	struct varlena *bucket = NULL;
+	BucketState *state = dp_state_final(fcinfo, &state_kind);
+	struct varlena *bucket = state == NULL ? NULL : state_bucket(state);
 
-	(void) dp_aggregate_context(fcinfo);
-	if (!PG_ARGISNULL(0))
-		bucket = state_bucket((BucketState *) PG_GETARG_POINTER(0));
 	if (bucket == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(bucket);
-}
-
-/* The state of argument 0, or a new one in the aggregate's memory. */
-static BucketState *
-state_argument(FunctionCallInfo fcinfo)
-{
-	MemoryContext context = dp_aggregate_context(fcinfo);
-	BucketState *state;
-
-	if (!PG_ARGISNULL(0))
-		return (BucketState *) PG_GETARG_POINTER(0);
-	state = MemoryContextAllocZero(context, sizeof(BucketState));
-	state->context = context;
-	return state;
 }
 
 /* Adds the row that the arguments from first on are. */
