@@ -31,7 +31,8 @@ CREATE AGGREGATE bson_distinct_agg(bson_value) (
   FINALFUNC = docpatterns.bson_distinct_final,
   COMBINEFUNC = docpatterns.bson_distinct_combine, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_distinct_agg(bson_value) IS 'The same, which Citus computes on its shards';
+COMMENT ON AGGREGATE bson_distinct_agg(bson_value) IS
+  'The same, which Citus computes on its shards';
 
 -- Without it, PostgreSQL could not choose between the others for an argument without a type.
 CREATE AGGREGATE bson_distinct_agg(text) (
