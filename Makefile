@@ -44,6 +44,7 @@ SQL_PARTS = $(wildcard \
 	sql/pipeline_join.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
+	sql/kit/shard.sql \
 	sql/kit/pattern_made.sql \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \

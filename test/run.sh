@@ -8,6 +8,7 @@
 #     pgtap                 test/pgtap/*.sql
 #     isolation             test/specs/*.spec against expected/isolation/*.out
 #     t                     test/t/*.sh: crash, dump, replication; scripts that print TAP
+#     citus                 test/citus/*.sql on a coordinator and two workers, where Citus is installed
 #     docs                  the examples in README.md and docs/
 #     clients               the programs in docs/clients/, each with its driver, and those in test/clients/
 #     fuzz                  test/fuzz/run.sh, for a short time
@@ -22,7 +23,7 @@ export LC_ALL=C.UTF-8
 cluster=$PWD/test/env/cluster.sh
 out=$PWD/build/$CLUSTER.out
 limit=${TIMEOUT:-600}
-suites=(build regress pgtap isolation t docs clients fuzz)
+suites=(build regress pgtap isolation t citus docs clients fuzz)
 [ $# = 0 ] || suites=("$@")
 passed=0 failed=0 job=
 declare -A suite_passed suite_failed
@@ -42,8 +43,8 @@ trap 'finish 143' TERM HUP
 run_suite() {
   local before=$passed,$failed
   case $1 in
-    build|regress|pgtap|isolation|t|docs|clients|fuzz) ;;
-    *) echo "there is no suite $1; suites: build regress pgtap isolation t docs clients fuzz" >&2; finish 2 ;;
+    build|regress|pgtap|isolation|t|citus|docs|clients|fuzz) ;;
+    *) echo "there is no suite $1; suites: build regress pgtap isolation t citus docs clients fuzz" >&2; finish 2 ;;
   esac
   echo "== $1"
   "suite_$1"

@@ -76,7 +76,8 @@ BEGIN
   -- a relation of measurements has no transition tables: row triggers report rows, functions other
   -- changes
   FOR g IN SELECT * FROM (VALUES
-      ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', '', 'STATEMENT', false),
+      ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE', '', 'STATEMENT', false),
+      ('before_truncate', NULL, 'BEFORE TRUNCATE', '', 'STATEMENT', false),
       ('insert', 'i', 'AFTER INSERT', 'REFERENCING NEW TABLE AS new_rows', 'STATEMENT', false),
       ('update', 'u', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows',
         'STATEMENT', false),

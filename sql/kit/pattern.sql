@@ -333,18 +333,37 @@ COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, 
   'name of a trigger of a declaration; place is the position of the pattern in the firing order, '
   'type as in pg_trigger';
 
+-- Citus does not give its shards triggers for TRUNCATE, so these must not be for other events, too.
+CREATE FUNCTION docpatterns._pattern_split_events(event text, type int, OUT event text,
+  OUT type int, OUT label text) RETURNS SETOF record
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT replace($1, ' OR TRUNCATE', ''), $2 & ~32, NULL::text WHERE $1 LIKE '% OR TRUNCATE'
+  UNION ALL
+  SELECT split_part($1, ' ', 1) || ' TRUNCATE', $2 & 34, 'truncate' WHERE $1 LIKE '% OR TRUNCATE'
+  UNION ALL
+  SELECT $1, $2, NULL WHERE $1 NOT LIKE '% OR TRUNCATE'
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_split_events(text, int) IS
+  'the events of a trigger for each statement (and its type in pg_trigger), by triggers: one for '
+  'TRUNCATE, which has a label, and one for the others';
+
 -- Statement triggers are not inherited by partitions.
 CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text,
   name text, label text, type int, event text) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  trigger_name text := docpatterns._pattern_own_trigger(rel, place, pattern, name, label, type);
+  g record;
+  trigger_name text;
   part regclass;
 BEGIN
-  FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
-        'docpatterns.%I(%L, %L)',
-                   trigger_name, event, part, pattern || '_trigger', 'of', name);
+  FOR g IN SELECT * FROM docpatterns._pattern_split_events(event, type) LOOP
+    trigger_name := docpatterns._pattern_own_trigger(rel, place, pattern, name,
+        concat_ws('_', label, g.label), g.type);
+    FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
+      EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+          'docpatterns.%I(%L, %L)',
+                     trigger_name, g.event, part, pattern || '_trigger', 'of', name);
+    END LOOP;
   END LOOP;
 END
 $$;

@@ -34,7 +34,7 @@ LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result boolean;
 BEGIN
-  EXECUTE format('SELECT EXISTS (SELECT FROM %s)', rel) INTO result;
+  EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s)', rel) INTO result;
   RETURN result;
 END
 $$;
@@ -165,8 +165,9 @@ BEGIN
     found := array_remove(found, NULL);
     IF part IS NOT NULL AND found <> '{}' THEN
       -- one that was here before may be consistent
-      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS b JOIN @extschema@.pattern_check($1, $2) c '
-          'ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value) INTO wrong USING rel, name;
+      EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s AS b JOIN @extschema@.pattern_check($1, $2) '
+          'AS c ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value)
+        INTO wrong USING rel, name;
       CONTINUE WHEN NOT wrong;
     END IF;
     held := held || found;
@@ -544,6 +545,7 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_unused(rel, @extschema@.bson_get_text(options, 'name'));
   PERFORM docpatterns._pattern_verify(rel, pattern, options);
+  PERFORM docpatterns._pattern_allow_triggers(rel);
   RETURN options;
 END
 $$;
@@ -609,7 +611,8 @@ COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
 
 CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text,
     link_id text,
-  made text, columns text, settings text, description text) RETURNS regclass
+  made text, columns text, settings text, description text, key_column text DEFAULT NULL)
+  RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -618,14 +621,16 @@ BEGIN
       WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END,
     made, columns, settings);
   EXECUTE format('COMMENT ON TABLE %s IS %L', made, description);
+  PERFORM docpatterns._pattern_distribute_side(made::regclass, rel, key_column);
   PERFORM docpatterns._pattern_keep_table(made::regclass, rel, pattern, name, link_id);
   RETURN made::regclass;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_table(regclass, text, text, text, text, text, text,
-  text) IS
+  text, text) IS
   'makes the table "made" for a declaration of rel: columns, settings behind them (or NULL), a '
-  'comment, and what _pattern_keep_table() gives it; error 42501 unless the caller owns rel';
+  'comment, and what _pattern_keep_table() gives it; key_column is that of the column by which rel '
+  'is distributed; error 42501 unless the caller owns rel';
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, link_id text, side_name text,
@@ -637,7 +642,8 @@ BEGIN
     format('%s, %s, PRIMARY KEY (%s)',
       (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
         FROM unnest(s.keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
-      concat_ws(', ', VARIADIC s.keys || more_key)), settings, description)
+      concat_ws(', ', VARIADIC s.keys || more_key)), settings, description,
+    s.keys[array_position(t.keys, (docpatterns._pattern_distribution(rel)).column_name)])
   FROM docpatterns._pattern_table(rel, doc_column) t
     CROSS JOIN docpatterns._pattern_side_keys(cardinality(t.keys)) AS s (keys);
 END
@@ -650,11 +656,16 @@ COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text,
 CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, link_id text)
   RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g record;
 BEGIN
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
-      'STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name,
-                   'guard'), side, 'side', link_id, name);
+  FOR g IN SELECT * FROM docpatterns._pattern_split_events(
+        'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', 62) LOOP
+    EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+        'docpatterns.pattern_guard_trigger(%L, %L, %L)',
+                   docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name,
+                     concat_ws('_', 'guard', g.label)), g.event, side, 'side', link_id, name);
+  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS

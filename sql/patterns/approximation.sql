@@ -161,7 +161,7 @@ BEGIN
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'document of shards'::text, 'present'::text, 'missing'::text
       FROM (SELECT DISTINCT %2$s FROM %3$s AS s) AS s
-    WHERE NOT EXISTS (SELECT FROM %4$s AS b WHERE %5$s)
+    WHERE NOT EXISTS (SELECT 1 FROM %4$s AS b WHERE %5$s)
     $q$, p.side_key_value, p.side_key_list, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'amount of a shard'::text, 'a number'::text, @extschema@.bson_typeof(s.amount)

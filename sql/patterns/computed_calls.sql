@@ -31,7 +31,7 @@ BEGIN
   RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM '
       'docpatterns._computed_check_documents($1, $2) c %s',
     CASE WHEN p.queue IS NULL THEN '' ELSE
-      format('WHERE NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)',
+      format('WHERE NOT EXISTS (SELECT 1 FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)',
         p.queue) END)
     USING rel, name;
   IF p.source IS NOT NULL AND @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
@@ -42,12 +42,12 @@ BEGIN
             WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>)
                 'null'::@extschema@.bson_value
                 AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
-      WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
+      WHERE NOT EXISTS (SELECT 1 FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
       $q$, @extschema@.bson_get_text(p.options, 'on_field'),
         docpatterns._computed_source_documents(p.source, p.options), rel,
       docpatterns._computed_target_key(rel, p.options),
       CASE WHEN p.queue IS NULL THEN '' ELSE
-        format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)',
+        format('AND NOT EXISTS (SELECT 1 FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)',
           p.queue) END,
       -- not a valid _id
       CASE WHEN docpatterns._computed_by_key(rel,

@@ -104,7 +104,7 @@ BEGIN
         HINT = 'collection_create() makes one; a table of walls that does not exist is made.';
     END IF;
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', wall);
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', wall) INTO filled;
+    EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s)', wall) INTO filled;
     IF filled THEN
       RAISE EXCEPTION 'table "%" is not empty', docpatterns._relname(wall)
         USING ERRCODE = 'object_not_in_prerequisite_state',

@@ -9,6 +9,7 @@ COMMENT ON FUNCTION docpatterns.kv_trigger() IS
 CREATE FUNCTION kv_create(space text) RETURNS text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  events record;
   t text;
 BEGIN
   IF space IS NULL THEN
@@ -40,10 +41,14 @@ BEGIN
                  'amount bigint NOT NULL, PRIMARY KEY (zset, level, score, member, shard)) WITH '
                    '(fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR '
-        'EACH STATEMENT EXECUTE FUNCTION docpatterns.kv_trigger(%L)',
-                   'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN
-                   '{"name": "space"}' ELSE 'guard' END);
+    FOR events IN SELECT * FROM docpatterns._pattern_split_events(
+          'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', 62) LOOP
+      EXECUTE format('CREATE TRIGGER %I %s ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION '
+          'docpatterns.kv_trigger(%L)',
+                     concat_ws('_', 'zz_docpatterns_90_kv', t, events.label), events.event, space,
+                     t, CASE WHEN t = 'keys' AND events.label IS NULL THEN '{"name": "space"}'
+                     ELSE 'guard' END);
+    END LOOP;
     EXECUTE format('COMMENT ON TABLE %I.%I IS %L', space, t,
                    CASE t WHEN 'keys' THEN 'keys of a key-value space with their types'
                      WHEN 'hashes' THEN 'fields of hashes' WHEN 'sets' THEN 'members of sets'
@@ -145,9 +150,9 @@ BEGIN
   END LOOP;
   -- rows left by concurrent transactions that removed the last members
   FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS '
-      '(SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
-                          'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT '
-                            'EXISTS (SELECT FROM %1$s.scores s WHERE s.key = k.key) '
+      '(SELECT 1 FROM %1$s.hashes h WHERE h.key = k.key) '
+                          'AND NOT EXISTS (SELECT 1 FROM %1$s.sets s WHERE s.key = k.key) AND NOT '
+                            'EXISTS (SELECT 1 FROM %1$s.scores s WHERE s.key = k.key) '
                           'ORDER BY k.key LIMIT $1', place) USING take - purged LOOP
     purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
@@ -185,7 +190,7 @@ BEGIN
     RETURN QUERY EXECUTE format(
       'SELECT @extschema@.to_bson(m.key), ''key'', %2$L, coalesce((SELECT k.type FROM %1$s.keys k '
       'WHERE k.key = m.key), ''none'') '
-      'FROM (SELECT DISTINCT t.key FROM %1$s.%3$I t) m WHERE NOT EXISTS (SELECT FROM %1$s.keys k '
+      'FROM (SELECT DISTINCT t.key FROM %1$s.%3$I t) m WHERE NOT EXISTS (SELECT 1 FROM %1$s.keys k '
         'WHERE k.key = m.key AND k.type = %2$L) ORDER BY m.key',
       s, t.type, t.side);
   END LOOP;
@@ -197,12 +202,12 @@ BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k '
     'WHERE k.type = ''zset'' '
-    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.zset = k.zset AND c.level = 1 AND '
+    'AND NOT EXISTS (SELECT 1 FROM %1$s.counts c WHERE c.zset = k.zset AND c.level = 1 AND '
       '@extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
   RETURN QUERY EXECUTE format(
     'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of zset '
     '%%s'', c.zset) FROM (SELECT DISTINCT c.zset FROM %1$s.counts c) c '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.zset = c.zset) ORDER BY c.zset', s);
+    'WHERE NOT EXISTS (SELECT 1 FROM %1$s.keys k WHERE k.zset = c.zset) ORDER BY c.zset', s);
   RETURN QUERY EXECUTE format(
     'WITH nodes AS (SELECT c.zset, c.level, c.score, c.member, sum(c.amount) AS amount FROM '
     '%1$s.counts c GROUP BY c.zset, c.level, c.score, c.member), '
@@ -220,7 +225,7 @@ BEGIN
     'level below'', ''none'' FROM '
     '(SELECT DISTINCT c.zset, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
       'JOIN %1$s.keys k ON k.zset = u.zset '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.zset = u.zset AND d.level = u.level - 1 '
+    'WHERE NOT EXISTS (SELECT 1 FROM %1$s.counts d WHERE d.zset = u.zset AND d.level = u.level - 1 '
       'AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
     'ORDER BY k.key, u.level', s);
 END
@@ -240,7 +245,7 @@ BEGIN
       WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
     done := done + docpatterns._kv_repair_key(space, k)::int;
   END LOOP;
-  EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE '
+  EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT 1 FROM %1$I.keys k WHERE '
       'k.zset = c.zset)', space);
   RETURN done;
 END
@@ -274,7 +279,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
   EXECUTE format('SELECT count(*) FROM %s.keys', s) INTO done;
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
-    EXECUTE format('DROP TRIGGER %I ON %s.%I', 'zz_docpatterns_90_kv_' || t, s, t);
+    EXECUTE format('DROP TRIGGER zz_docpatterns_90_kv_%2$s ON %1$s.%2$s; '
+        'DROP TRIGGER zz_docpatterns_90_kv_%2$s_truncate ON %1$s.%2$s', s, t);
   END LOOP;
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     EXECUTE format('DROP TABLE %s.counts', s);

@@ -211,6 +211,7 @@ CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, nam
   on_field text) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  events record;
   side record;
 BEGIN
   IF extras_rel = rel THEN
@@ -224,10 +225,14 @@ BEGIN
       'FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
                    'link'), side.base, 'side', link_id, name);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
-      'STATEMENT EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
-                   'statement'), side.base, 'side', link_id, name);
+  FOR events IN SELECT * FROM docpatterns._pattern_split_events(
+        'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE', 60) LOOP
+    EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+        'docpatterns.outlier_link_trigger(%L, %L, %L)',
+                   docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
+                     concat_ws('_', 'statement', events.label)), events.event, side.base,
+                   'side', link_id, name);
+  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS
@@ -354,7 +359,7 @@ BEGIN
   -- extras without their document
   RETURN QUERY EXECUTE format($q$
     SELECT %s, 'document of extras'::text, 'present'::text, 'missing'::text FROM (%s) AS s
-    WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)
+    WHERE NOT EXISTS (SELECT 1 FROM %s AS b WHERE %s AND %s IS NOT NULL)
     $q$, p.side_key_value, p.stored, p.base, p.matches, p.doc);
 
   -- chunks
@@ -428,7 +433,7 @@ BEGIN
                      p.doc, @extschema@.bson_get_text(p.options, 'count_field'), length) ELSE ''
                      END ||
     CASE WHEN p.side_doc IS NOT NULL THEN
-      format(' OR EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s)', p.side,
+      format(' OR EXISTS (SELECT 1 FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s)', p.side,
         p.side_link, p.key_value) ELSE '' END,
     p.key_list);
 END
@@ -534,7 +539,7 @@ BEGIN
             FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
           WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s
             OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
-            OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
+            OR NOT EXISTS (SELECT 1 FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
         $q$, p.side_key_row, p.side_key_list, p.side,
           @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
         @extschema@.bson_get_text(p.options, 'is_set'), p.base, p.matches, p.doc) LOOP

@@ -287,7 +287,7 @@ BEGIN
     '(SELECT DISTINCT s.%I OPERATOR(@extschema@.->) %L::text AS link FROM %s AS s) AS q '
     'WHERE @extschema@.bson_typeof(q.link) NOT IN (''null'', ''undefined'') AND NOT (%L AND '
       '@extschema@.bson_typeof(q.link) IN (''array'', ''regex'')) '
-    '  AND NOT EXISTS (SELECT FROM %s AS t WHERE t.%I OPERATOR(@extschema@.->) %L::text '
+    '  AND NOT EXISTS (SELECT 1 FROM %s AS t WHERE t.%I OPERATOR(@extschema@.->) %L::text '
       'OPERATOR(@extschema@.=) q.link)',
     p.source_doc, p.merge_on, p.source, p.target_field = '_id', p.base, p.doc, p.target_field);
   IF @extschema@.bson_get_text(p.options, 'is_array') = 'false' THEN

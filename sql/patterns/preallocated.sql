@@ -208,7 +208,7 @@ BEGIN
   END IF;
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'document of a claim'::text, 'present'::text, 'missing'::text FROM %2$s AS s
-    WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s)
+    WHERE NOT EXISTS (SELECT 1 FROM %3$s AS b WHERE %4$s)
       AND (s.until IS NULL OR s.until > clock_timestamp())
     $q$, p.side_key_value, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$

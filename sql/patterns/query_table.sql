@@ -343,7 +343,7 @@ BEGIN
       p.partitions, p.key_row, rel::text, name, p.doc, p.base,
       (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.key_expressions) x));
   END IF;
-  RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) '
+  RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT 1 FROM %s AS t WHERE %s) '
       'ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
     (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys)
       WITH ORDINALITY AS u (k, n)));

@@ -151,7 +151,7 @@ COMMENT ON FUNCTION docpatterns._reference_paths(bson) IS
 CREATE FUNCTION docpatterns._reference_added(rel regclass, name text, options bson, altered bson,
   OUT added text[], OUT holds text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT a.added, format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
+  SELECT a.added, format('EXISTS (SELECT 1 FROM %s AS r LEFT JOIN (%s) AS s '
       'ON s.id OPERATOR(@extschema@.=) r.id '
       'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
       'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
@@ -224,6 +224,7 @@ CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regc
   RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  events record;
   decl_name text := @extschema@.bson_get_text(options, 'name');
   link_id text := @extschema@.bson_get_text(options, 'link_id');
   s record;
@@ -284,13 +285,16 @@ BEGIN
                  CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow'
                    OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
                  source, 'side', link_id, decl_name);
-  trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
-      decl_name, 'statement');
-  FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
-        'STATEMENT EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
-                   trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side'
-                   ELSE 'part' END, link_id, decl_name);
+  FOR events IN SELECT * FROM docpatterns._pattern_split_events(
+        'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE', 60) LOOP
+    trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
+        decl_name, concat_ws('_', 'statement', events.label));
+    FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
+      EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+          'docpatterns.reference_source_trigger(%L, %L, %L)',
+                     trigger_name, events.event, part.relid::regclass, CASE WHEN part.relid = source
+                     THEN 'side' ELSE 'part' END, link_id, decl_name);
+    END LOOP;
   END LOOP;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -405,7 +409,7 @@ BEGIN
       @extschema@.bson_get_text(p.options, 'missing') = 'error'
       AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.live,
       CASE WHEN p.queue IS NOT NULL THEN
-        format('AND NOT EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)',
+        format('AND NOT EXISTS (SELECT 1 FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)',
           p.queue) ELSE '' END, p.doc);
   END IF;
   IF @extschema@.bson_exists(p.options, 'second_link_id') AND p.queue IS NULL THEN

@@ -139,6 +139,7 @@ CREATE FUNCTION docpatterns._relationship_create_triggers(a regclass, b regclass
   RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  events record;
   q record;
   t record;
   part record;
@@ -178,14 +179,18 @@ BEGIN
                    docpatterns._pattern_trigger_name(q.rel, stem, decl_name, 'update' || q.mark),
                    q.rel, t.keys[1], t.key_ops[1], t.doc,
                    ARRAY[@extschema@.bson_get_text(options, q.field)], q.arguments);
-    trigger_name := docpatterns._pattern_trigger_name(q.rel, stem, decl_name,
-        'statement' || q.mark);
-    -- triggers for statements are not inherited by partitions
-    FOR part IN SELECT p.relid FROM pg_partition_tree(q.rel) p UNION SELECT q.rel LOOP
-      EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR '
-          'EACH STATEMENT EXECUTE FUNCTION docpatterns.relationship_trigger(%s)',
-                     trigger_name, part.relid::regclass, CASE WHEN part.relid = q.rel THEN
-                     q.arguments ELSE coalesce(q.part_arguments, q.arguments) END);
+    FOR events IN SELECT * FROM docpatterns._pattern_split_events(
+          'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE', 60) LOOP
+      trigger_name := docpatterns._pattern_trigger_name(q.rel, stem, decl_name,
+          concat_ws('_', 'statement' || q.mark, events.label));
+      -- triggers for statements are not inherited by partitions
+      FOR part IN SELECT p.relid FROM pg_partition_tree(q.rel) p UNION SELECT q.rel LOOP
+        EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+            'docpatterns.relationship_trigger(%s)',
+                       trigger_name, events.event, part.relid::regclass,
+                       CASE WHEN part.relid = q.rel THEN q.arguments
+                       ELSE coalesce(q.part_arguments, q.arguments) END);
+      END LOOP;
     END LOOP;
   END LOOP;
   PERFORM docpatterns._pattern_anchor(a, @extschema@.bson_get_text(options, 'name'));

@@ -134,7 +134,7 @@ BEGIN
   ELSE
     PERFORM docpatterns._relationship_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN '
           'LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) '
-          '<> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) '
+          '<> ''null'' AND NOT EXISTS (SELECT 1 FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) '
           'u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key),
               '23503',
@@ -324,7 +324,7 @@ BEGIN
     -- a table that exists may make keys of its own
     PERFORM docpatterns._relationship_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN '
           'LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> '
-          '''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
+          '''null'' AND NOT EXISTS (SELECT 1 FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
               r.parent_base, r.parent_doc, field, r.child_base, r.child_key), '23503',
               format('documents got other keys in table "%s" than their _id',
                   docpatterns._relname(r.child_base::regclass)),

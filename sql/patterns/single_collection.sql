@@ -386,7 +386,7 @@ BEGIN
           'none: ' || docpatterns._single_collection_show(%5$L::regclass, %6$L, u.id)
           FROM unnest(r.parents) AS u (id)
           WHERE %7$L::boolean AND r.problem IS NULL
-            AND NOT EXISTS (SELECT FROM %2$s AS o WHERE %8$s OPERATOR(@extschema@.=) u.id)
+            AND NOT EXISTS (SELECT 1 FROM %2$s AS o WHERE %8$s OPERATOR(@extschema@.=) u.id)
       ) AS v (what, expected, found)
     WHERE b.%9$I IS NOT NULL
     $q$, p.key_value, p.base, p.read, CASE WHEN @extschema@.bson_exists(p.options, 'key_field') THEN

@@ -352,7 +352,7 @@ BEGIN
                    ARRAY[type])::@extschema@.bson) e LOOP
       IF keyed IS NULL THEN
         owner_id := format('(SELECT @extschema@.bson_agg(u.id ORDER BY u.n) FROM unnest(r.parents) '
-            'WITH ORDINALITY AS u (id, n) WHERE EXISTS (SELECT FROM %s AS o WHERE %s '
+            'WITH ORDINALITY AS u (id, n) WHERE EXISTS (SELECT 1 FROM %s AS o WHERE %s '
             'OPERATOR(@extschema@.=) u.id AND o.%I OPERATOR(@extschema@.->>) %L::text = %L))',
                            p.base, replace(p.identity, format('(%I, ', p.doc),
                              format('(o.%I, ', p.doc)), p.doc, type_field, l.of_type);

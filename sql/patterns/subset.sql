@@ -301,7 +301,7 @@ BEGIN
     $q$, p.keep, p.link, p.member, p.source, p.filter_sql, p.sort_key, p.source_keys, p.key_value,
       p.base, p.doc, p.field, p.count_field,
     CASE WHEN p.queue IS NULL THEN 'false' ELSE
-      format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue,
+      format('EXISTS (SELECT 1 FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue,
         p.key_value) END);
 END
 $$;
@@ -344,7 +344,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
-  EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)',
+  EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)',
       p.source, p.link) INTO found USING key;
   IF found OR NOT docpatterns._subset_adopts(p.options) THEN
     RETURN;
@@ -445,7 +445,7 @@ BEGIN
       FULL JOIN @extschema@.bson_elements(identity OPERATOR(@extschema@.->) 'order'::text)
       WITH ORDINALITY AS i (v, n) USING (n)
     HAVING bool_and(k !~ '[.]' AND v IS NOT NULL AND @extschema@.bson_typeof(v) <> 'null');
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s)', p.source, CASE
+    EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s AS s WHERE %s)', p.source, CASE
         WHEN shows_id AND @extschema@.bson_exists(identity, '_id') THEN
           's._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)' || CASE
             WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END
@@ -461,7 +461,7 @@ BEGIN
                              '$1::bytea', p.member) END END)
       INTO is_known USING identity, key, rel, name, place, member;
     IF NOT is_known AND NOT inserted AND p.removed IS NOT NULL THEN
-      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 '
+      EXECUTE format('SELECT EXISTS (SELECT 1 FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 '
           'AND g.delta::bytea = $1::bytea)', p.removed) INTO is_known USING identity, key;
     END IF;
     CONTINUE WHEN is_known;
@@ -524,8 +524,8 @@ BEGIN
   IF rows IS NULL AND inserted AND p.count_field IS NOT NULL
       AND (doc OPERATOR(@extschema@.->) p.count_field) OPERATOR(@extschema@.>)
       0::@extschema@.bson_value THEN
-    EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 '
-        'AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
+    EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s AS s WHERE %s OPERATOR(@extschema@.=) '
+        '$1 AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
     IF n = 0 THEN
       RAISE EXCEPTION 'field "%" of table "%" counts rows of table "%", which has none for the '
         'document',

@@ -98,7 +98,7 @@ BEGIN
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' '
-      'FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
+      'FROM %s AS s WHERE NOT EXISTS (SELECT 1 FROM %s AS b WHERE %s AND %s IS NOT NULL)',
                               p.side_key_value, p.side, p.base, p.matches, p.doc);
   RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', '
       'coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL '
@@ -149,7 +149,7 @@ BEGIN
   -- rows without a document, and fields that are no longer cold
   FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM '
       '@extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
-                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT '
+                          'WHERE NOT EXISTS (SELECT 1 FROM %3$s AS b WHERE %4$s AND %5$s IS NOT '
                             'NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
                           'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key '
                               '= ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc)

@@ -289,7 +289,8 @@ BEGIN
         docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'deleted'));
     EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND '
         'docpatterns._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
-                   'AND NOT EXISTS (SELECT FROM %3$s AS n WHERE %6$s AND n.revision > r.revision)',
+                   'AND NOT EXISTS (SELECT 1 FROM %3$s AS n WHERE %6$s '
+                   'AND n.revision > r.revision)',
                      qualified,
       (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys)
         WITH ORDINALITY AS u (s, n)),
@@ -419,8 +420,8 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
-  RETURN (SELECT format('SELECT ROW(%1$s) AS key FROM %2$s AS b WHERE NOT EXISTS (SELECT FROM %3$s '
-        'AS r WHERE %4$s) ORDER BY %1$s',
+  RETURN (SELECT format('SELECT ROW(%1$s) AS key FROM %2$s AS b WHERE NOT EXISTS (SELECT 1 FROM '
+        '%3$s AS r WHERE %4$s) ORDER BY %1$s',
                         string_agg(format('b.%I', k), ', ' ORDER BY n), p.base, p.revisions,
                         string_agg(format('b.%I %s r.%I', k, o, s), ' AND ' ORDER BY n))
           FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n));
@@ -481,7 +482,7 @@ BEGIN
   sequence := pg_get_serial_sequence(p.changes::text, 'change');
   IF sequence IS NOT NULL THEN
     EXECUTE format('SELECT setval(%1$L, greatest((SELECT max(change) FROM %2$s), (SELECT '
-        'max(change) FROM %3$s), s.last_value), s.is_called OR EXISTS (SELECT FROM %2$s)) FROM '
+        'max(change) FROM %3$s), s.last_value), s.is_called OR EXISTS (SELECT 1 FROM %2$s)) FROM '
         '%1$s AS s',
                    sequence, p.changes, p.revisions);
   END IF;

@@ -122,11 +122,11 @@ BEGIN
     (SELECT format($q$
       UPDATE %2$s AS r SET delta = '', previous = NULL WHERE r.operation <> 'i'
         AND (r.previous IS NOT NULL OR length(r.delta) > 0 OR r.delta IS NULL)
-        AND NOT EXISTS (SELECT FROM %2$s AS b WHERE %1$s AND b.revision = r.revision - 1)$q$,
+        AND NOT EXISTS (SELECT 1 FROM %2$s AS b WHERE %1$s AND b.revision = r.revision - 1)$q$,
       string_agg(format('b.%1$I %2$s r.%1$I', s, o), ' AND ' ORDER BY n), p.revisions)
     FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)),
-    format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS '
-      'r WHERE r.change = c.change)', p.changes, moment, p.revisions));
+    format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT 1 FROM %s '
+      'AS r WHERE r.change = c.change)', p.changes, moment, p.revisions));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_purge(regclass, text, bson) IS

@@ -42,6 +42,7 @@
 #include "kit/declaration.h"
 #include "kit/registry.h"
 #include "kit/note.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 
@@ -933,7 +934,7 @@ link_scan(const char *link_id, bool main, Oid relid, bool foreign)
 		else if (strcmp(first, "side") == 0)
 			found = first + strlen("side") + 1;
 
-		if (found == NULL || strcmp(found, link_id) != 0)
+		if (found == NULL || strcmp(found, link_id) != 0 || !dp_shard_pair(relid, form->tgrelid))
 			continue;
 		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
 			result = form->tgrelid;

@@ -32,6 +32,7 @@
 #include "kit/declaration.h"
 #include "kit/depend.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 
 static void depend_main(Oid relid);
 static Oid depend_link(Form_pg_trigger form, Oid relid, const char *link_id, bool aid);
@@ -46,6 +47,9 @@ static const char *first_argument(Relation rel, HeapTuple tuple);
 void
 dp_depend_relation(Oid relid)
 {
+	/* Citus drops shards, each by itself */
+	if (dp_shard_id(relid) != 0)
+		return;
 	depend_main(relid);
 	depend_side(relid);
 	dp_depend_patterns(relid);
@@ -213,7 +217,7 @@ depend_link(Form_pg_trigger form, Oid relid, const char *link_id, bool aid)
 
 /*
  * The other triggers of a declaration depend on the main one, and are dropped with it.  So is its
- * anchor, but not without CASCADE.
+ * anchor, but not without CASCADE.  Citus does not distribute tables with such dependencies.
  */
 static void
 depend_others(Oid relid)
@@ -224,11 +228,12 @@ depend_others(Oid relid)
 	HeapTuple tuple;
 	List *triggers = NIL;
 	ListCell *lc;
+	bool distributed = dp_is_distributed(relid);
 
 	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (!distributed && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 

@@ -20,8 +20,9 @@
 #   cluster.sh run COMMAND  any command with PGHOST, PGPORT, PGUSER and PATH set for the cluster
 #
 # PG_CONFIG chooses the PostgreSQL that is copied. CLUSTER=name is one more cluster, beside the first, with a copy and a
-# build of its own (COPT and SERVER_ENV, compiler flags and NAME=value words for its server, are for these). Programs that
-# refuse to run as root run as the user postgres.
+# build of its own (COPT and SERVER_ENV, compiler flags and NAME=value words for its server, are for these). NODE=number
+# is one more server of a cluster, with the same installation and sockets; CONF is lines for the configuration of a new
+# server. Programs that refuse to run as root run as the user postgres.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 pg_config=${PG_CONFIG:-pg_config}
@@ -99,9 +100,9 @@ fi
 
 version=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 prefix=$home/pg$version
-data=$home/data$version
-log=$home/server$version.log
-port=54$version
+data=$home/data$version${NODE:+.$NODE}
+log=$home/server$version${NODE:+.$NODE}.log
+port=$((5400 + version + 1000 * ${NODE:-0}))
 private=$prefix$("$pg_config" --bindir)
 
 # PostgreSQL finds its directories relative to its own binary, so a copy of the binaries next to links to everything else is
@@ -162,6 +163,7 @@ max_replication_slots = 10
 wal_level = logical
 shared_buffers = 256MB
 log_line_prefix = '%m [%p] '
+${CONF:-}
 CONF
   fi
   running && return

@@ -177,6 +177,23 @@ suite_pgtap() {
 
 # Each script runs with the cluster's environment, DP_CLUSTER (the cluster.sh that it may crash and restart), DP_TOP and a
 # directory of its own, DP_WORK.
+suite_citus() {
+  local name status lack citus=$PWD/test/env/citus.sh
+  lack=$("$citus" missing) && { echo "SKIP     citus: $lack"; return; }
+  mkdir -p "$out/citus"
+  trap 'CLUSTER=citus "$citus" stop; finish 1' EXIT
+  CLUSTER=citus "$citus" destroy
+  CLUSTER=citus bounded 600 "$citus" start || { result 1 "Citus starts"; return; }
+  for name in $(stems test/citus/*.sql); do
+    CLUSTER=citus "$citus" database dp_citus
+    CLUSTER=citus PGDATABASE=dp_citus bounded "$limit" "$citus" psql -qAt -v ON_ERROR_STOP=1 \
+      -f "test/citus/$name.sql" >"$out/citus/$name.tap" 2>&1
+    status=$?
+    read_tap "citus $name" "$out/citus/$name.tap" "$status"
+  done
+  CLUSTER=citus "$citus" stop
+  trap 'finish 1' EXIT
+}
 suite_t() {
   local name status
   for name in $(stems test/t/*.sh); do

@@ -19,6 +19,7 @@
 
 #include "kit/declaration.h"
 #include "kit/rows/table.h"
+#include "kit/shard.h"
 
 static void require_key(DpTable *t, int n);
 static CommandId command_id(DpTable *t);
@@ -39,6 +40,7 @@ dp_table_open(DpTable *t, Oid relid, LOCKMODE lock)
 	if (t->rel->rd_rel->relkind != RELKIND_RELATION)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("\"%s\" is not a table", dp_relation_name(relid))));
+	dp_refuse_distributed(relid);
 	t->indexes = dp_table_indexes(t->rel);
 }
 

@@ -35,6 +35,7 @@
 #include "bson/reader.h"
 #include "kit/note.h"
 #include "kit/rows/state.h"
+#include "kit/shard.h"
 #include "kit/sql/text.h"
 
 /* After so many consecutive new rows, index entries are batched */
@@ -88,6 +89,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 		w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("\"%s\" is not a table", dp_relation_name(relid))));
+	dp_refuse_distributed(relid);
 
 	rte = makeNode(RangeTblEntry);
 	rte->rtekind = RTE_RELATION;
