@@ -17,6 +17,7 @@
 #include "index/text_condition.h"
 #include "kit/declaration.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/split.h"
 #include "kit/statement.h"
 #include "mql/collection_split.h"
@@ -42,6 +43,7 @@ _PG_init(void)
 {
 	dp_append_treepath = dp_builder_append_treepath;
 	dp_split_hook = dp_split_of_relation;
+	dp_remote_hook = dp_is_distributed;
 	dp_patterns = patterns;
 	dp_limits_init();
 	dp_text_conditions_init();

@@ -155,6 +155,7 @@ prepare(DpCall *call, DpTarget *target)
 	Conditions c = { .target = target, .call = call };
 	DpValue sort;
 	bool shown;
+	bool has_ctid = target->is_table && !target->is_remote;
 	const char *order;
 
 	dp_target_find(target);
@@ -179,18 +180,19 @@ prepare(DpCall *call, DpTarget *target)
 			target->split->change(target->split),
 			c.near == NULL ? "NULL" : filter_operand(&c, c.near),
 			c.far == NULL ? "NULL" : filter_operand(&c, c.far), c.from, c.sql.data, order);
-	if (target->is_table || target->row != NIL)
+	if (has_ctid || target->row != NIL)
 		call->sql[DP_CALL_LOCATE] =
 			psprintf("SELECT %s FROM %s WHERE %s%s LIMIT 1",
-					 target->is_table ? "t.tableoid, t.ctid, NULL"
-									  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
-												 dp_target_row_condition(target)),
+					 has_ctid ? "t.tableoid, t.ctid, NULL"
+							  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
+										 dp_target_row_condition(target)),
 					 c.from, c.sql.data, order);
-	if (target->is_table)
+	if (has_ctid)
 		call->sql[DP_CALL_LOCATED] =
 			"t.tableoid OPERATOR(pg_catalog.=) $9 AND t.ctid OPERATOR(pg_catalog.=) $10";
-	call->is_table = target->is_table;
-	call->is_single = target->is_table && c.is_keyed &&
+	call->is_table = has_ctid;
+	call->is_remote = target->is_remote;
+	call->is_single = has_ctid && c.is_keyed &&
 					  dp_target_is_single(target, call->update != NULL ? TRIGGER_TYPE_UPDATE
 																	   : TRIGGER_TYPE_DELETE);
 	call->sql[DP_CALL_INSERTION] =
@@ -198,7 +200,7 @@ prepare(DpCall *call, DpTarget *target)
 				 dp_target_insertion(target));
 	call->sql[DP_CALL_ID] = dp_target_id(target);
 	call->sql[DP_CALL_DOC_COLUMN] = dp_target_attribute(target, target->doc);
-	if (target->row != NIL)
+	if (target->row != NIL && !target->is_remote)
 		call->base = dp_target_base(target);
 	if (target->key != 0)
 		call->sql[DP_CALL_KEY_COLUMN] = dp_target_attribute(target, target->key);

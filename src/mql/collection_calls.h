@@ -80,6 +80,7 @@ typedef struct DpCall
 	/* results */
 	const char *sql[DP_CALL_PARTS];
 	bool is_table;  /* rows can be locked while they are located */
+	bool is_remote; /* they are on other servers, which run only immutable functions */
 	bool is_single; /* one row at most, by its key, and one statement may try */
 	Oid base;       /* of a view whose rows triggers of ours write: their table; else 0 */
 	bool once;      /* they are for these values only */

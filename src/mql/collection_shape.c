@@ -94,6 +94,7 @@ dp_shape_find(DpShape *shape, DpCall *call)
 		if (found->call.sql[i] != NULL)
 			call->sql[i] = pstrdup(found->call.sql[i]);
 	call->is_table = found->call.is_table;
+	call->is_remote = found->call.is_remote;
 	call->is_single = found->call.is_single;
 	call->base = found->call.base;
 	call->noperands = found->call.noperands;

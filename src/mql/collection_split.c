@@ -16,6 +16,7 @@
 #include "mql/projection.h"
 
 DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc) = NULL;
+bool (*dp_remote_hook)(Oid relid) = NULL;
 
 static bool overlaps(const DpPath *a, const DpPath *b);
 static bool touches_name(const DpSplit *split, const char *name);

@@ -41,6 +41,9 @@ typedef struct DpSplit
 /* NULL unless documents of the column are split; in the current context. */
 extern DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc);
 
+/* Whether the rows of a table are on other servers. */
+extern bool (*dp_remote_hook)(Oid relid);
+
 /* A field without a search, in the current memory context. */
 extern DpSplitField *dp_split_field(DpPath *path, const char *direct);
 

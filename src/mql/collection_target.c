@@ -53,6 +53,7 @@ dp_target_open(DpTarget *target, Oid relid)
 						errmsg("relation with OID %u does not exist", relid)));
 	target->is_table = target->rel->rd_rel->relkind == RELKIND_RELATION ||
 					   target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	target->is_remote = target->is_table && dp_remote_hook != NULL && dp_remote_hook(relid);
 }
 
 void
@@ -61,6 +62,8 @@ dp_target_find(DpTarget *target)
 	Relation rel = target->rel;
 
 	find_columns(target);
+	if (target->is_remote)
+		target->row = row_columns(rel);
 	target->schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	target->name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 											  RelationGetRelationName(rel));

@@ -11,12 +11,13 @@
 typedef struct DpTarget
 {
 	Relation rel;
-	bool is_table; /* rows have a tableoid and a ctid */
+	bool is_table;  /* rows have a tableoid and a ctid, */
+	bool is_remote; /* unless they are on other servers */
 
 	/* by dp_target_find(): */
 	AttrNumber doc;
 	AttrNumber key;     /* holds the document's _id and is unique; or 0 */
-	List *row;          /* columns (ints) that identify a row of a view; NIL if there are none */
+	List *row;          /* columns (ints) that identify a row of a view, or a remote one; or NIL */
 	DpDocFacts *facts;  /* NULL until they are needed */
 	DpSplit *split;     /* NULL unless patterns have split the documents */
 	char *name;         /* "schema"."relation" */

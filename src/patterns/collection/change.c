@@ -4,7 +4,7 @@
  *
  * One document is found and locked by a first statement, so that the second, which writes it, sees
  * it as it was locked.  If the filter gives the key of a collection, only that document can match,
- * and one statement does both.
+ * and one statement does both.  A document on another server comes here, is changed, and goes back.
  */
 #include "postgres.h"
 
@@ -48,7 +48,8 @@ typedef struct Change
 	Datum upserted; /* the _id, if .. */
 	bool has_upserted;
 	struct varlena *doc;
-	Datum insertion; /* the document of an upsert */
+	Datum insertion;         /* the document of an upsert */
+	struct varlena *updated; /* of a remote row, or NULL if it stays */
 } Change;
 
 /* The documents that an update sees, which its statement knows by a ticket */
@@ -75,6 +76,7 @@ static Datum change_document(Change *c, FunctionCallInfo fcinfo);
 static void change_run(Change *c);
 static bool change_single(Change *c);
 static bool change_located(Change *c);
+static bool change_remote(Change *c);
 static void change_split(Change *c);
 static void change_rows(Change *c, const char *row);
 static int64 count_rows(Change *c);
@@ -82,6 +84,7 @@ static void change_insert(Change *c, bool last);
 static DpUpdate *compile_update(const Change *c);
 static void by_collation(Change *c, void (*function)(void *));
 static void make_insertion(void *arg);
+static void make_updated(void *arg);
 static void project(void *arg);
 static bool may_update(Oid relid);
 static Seen *seen_by(int64 ticket);
@@ -336,12 +339,15 @@ change_run(Change *c)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("collation is not supported for changes that concern split fields")));
+	if (call->collation != NULL && call->is_remote && c->multi && !c->deletes)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("collation and multi cannot be combined for a distributed table")));
 	/* errors of the update are raised also if no document matches */
 	if (!c->deletes && !is_single)
 		(void) compile_update(c);
 
 	/* locking a row before it is deleted requires UPDATE privilege */
-	c->locks = call->is_table && (!c->deletes || may_update(call->relid));
+	c->locks = (call->is_table || call->is_remote) && (!c->deletes || may_update(call->relid));
 	c->lock = c->deletes ? " FOR UPDATE OF t" : " FOR NO KEY UPDATE OF t";
 	c->params = dp_call_params(call);
 	/*
@@ -362,7 +368,7 @@ change_run(Change *c)
 				found = (c->shown = count_rows(c)) > 0;
 		}
 		else if (!is_single || !change_single(c))
-			found = change_located(c);
+			found = call->is_remote ? change_remote(c) : change_located(c);
 		if (c->matched > 0)
 			return;
 		if (found)
@@ -423,6 +429,56 @@ change_located(Change *c)
 	return true;
 }
 
+/* The same for a row on another server, which can lock it only if it is asked for that row alone.
+ */
+static bool
+change_remote(Change *c)
+{
+	const char *const *sql = c->call.sql;
+	const char *row;
+	DpFirstRow place;
+	DpFirstRow locked;
+	DpFirstRow result;
+	DpValue updated;
+	StringInfoData update;
+
+	dp_first_row_init(&place);
+	dp_call_write(sql[DP_CALL_LOCATE], c->params, &place.methods);
+	if (!place.received)
+		return false;
+	row = TextDatumGetCString(place.values[2]);
+	dp_first_row_init(&locked);
+	dp_call_write(psprintf("SELECT %s FROM %s WHERE %s AND %s%s", sql[DP_CALL_DOC],
+						   sql[DP_CALL_SOURCE], sql[DP_CALL_CONDITIONS], row,
+						   c->locks ? c->lock : ""),
+				  c->params, &locked.methods);
+	if (!locked.received)
+		return true;
+	c->matched = 1;
+	c->doc = PG_DETOAST_DATUM(locked.values[0]);
+	if (c->deletes)
+	{
+		c->modified = dp_call_write(psprintf("DELETE FROM %s WHERE %s", sql[DP_CALL_SOURCE], row),
+									c->params, None_Receiver);
+		return true;
+	}
+	by_collation(c, make_updated);
+	if (c->updated == NULL)
+		return true;
+	updated = dp_value_of_document(c->updated);
+	dp_call_set(c->params, DP_PARAM_UPDATE, PointerGetDatum(dp_value_to_varlena(&updated)));
+	initStringInfo(&update);
+	appendStringInfo(&update, "UPDATE %s SET %s = ($11)::", sql[DP_CALL_SOURCE],
+					 quote_identifier(sql[DP_CALL_DOC_COLUMN]));
+	dp_sql_own_schema(&update);
+	appendStringInfo(&update, "bson WHERE %s RETURNING %s", row, sql[DP_CALL_DOC]);
+	dp_first_row_init(&result);
+	c->modified = dp_call_write(update.data, c->params, &result.methods);
+	if (c->return_new && result.received)
+		c->doc = PG_DETOAST_DATUM(result.values[0]);
+	return true;
+}
+
 /* Changes the rows that match, or of them the one that satisfies the condition. */
 static void
 change_rows(Change *c, const char *row)
@@ -442,6 +498,19 @@ change_rows(Change *c, const char *row)
 	initStringInfo(&sql);
 	if (c->deletes)
 		appendStringInfo(&sql, "DELETE FROM %s", call->sql[DP_CALL_SOURCE]);
+	else if (call->is_remote)
+	{
+		StringInfoData updated;
+
+		initStringInfo(&updated);
+		dp_sql_own_schema(&updated);
+		appendStringInfo(&updated, "bson_update_immutable(%s, $11, $1, $12)",
+						 call->sql[DP_CALL_DOC]);
+		appendStringInfo(&sql, "UPDATE %s SET %s = %s", call->sql[DP_CALL_SOURCE], column,
+						 updated.data);
+		row = psprintf("%s AND %s::pg_catalog.bytea OPERATOR(pg_catalog.<>) %s::pg_catalog.bytea",
+					   row, call->sql[DP_CALL_DOC], updated.data);
+	}
 	else
 	{
 		StringInfoData updated;
@@ -501,7 +570,8 @@ static int64
 count_rows(Change *c)
 {
 	return dp_call_write(psprintf("SELECT FROM %s WHERE %s%s", c->call.sql[DP_CALL_SOURCE],
-								  c->call.sql[DP_CALL_CONDITIONS], c->locks ? c->lock : ""),
+								  c->call.sql[DP_CALL_CONDITIONS],
+								  c->locks && c->call.is_table ? c->lock : ""),
 						 c->params, None_Receiver);
 }
 
@@ -560,6 +630,14 @@ make_insertion(void *arg)
 	c->insertion = PointerGetDatum(dp_update_insert(compile_update(c)));
 }
 
+static void
+make_updated(void *arg)
+{
+	Change *c = arg;
+
+	c->updated = dp_update_apply(compile_update(c), c->doc, false);
+}
+
 /* The update.  Raises INVALID_PARAMETER_VALUE if one document would replace several. */
 static DpUpdate *
 compile_update(const Change *c)
@@ -575,7 +653,7 @@ compile_update(const Change *c)
 		array_filters = palloc(sizeof(DpValue));
 		*array_filters = dp_value_of_varlena(c->call.array_filters);
 	}
-	compiled = dp_update_compile(update, &filter, array_filters, false);
+	compiled = dp_update_compile(update, &filter, array_filters, c->multi && c->call.is_remote);
 	if (c->multi && dp_update_replaces(compiled))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot replace several documents by a whole document"),
