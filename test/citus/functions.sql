@@ -1,6 +1,6 @@
 -- Functions and calls on distributed tables: what runs on the shards, with the same results as on a table of one server.
 SET client_min_messages = warning;
-SELECT plan(83);
+SELECT plan(98);
 
 CREATE TABLE one (_id bson_value PRIMARY KEY, doc bson);
 CREATE TABLE many (_id bson_value PRIMARY KEY, doc bson);
@@ -52,6 +52,25 @@ SELECT is(pg_temp.answer('SELECT bson_array_length(bson_agg(doc)) FROM many'), '
 SELECT is(pg_temp.answer('SELECT bucket_merge(b) FROM (SELECT _id, bucket_agg((doc -> ''at'')::timestamptz, doc) AS b FROM many GROUP BY 1) q'),
           pg_temp.answer('SELECT bucket_merge(b) FROM (SELECT _id, bucket_agg((doc -> ''at'')::timestamptz, doc) AS b FROM one GROUP BY 1) q'), 'buckets of all shards');
 SELECT throws_ok($$SELECT coord_combine_agg('avg(bson_value)'::regprocedure, '\x05ff'::cstring, NULL::bson_value)$$, 'XX001', NULL, 'a damaged part');
+
+-- ---------------------------------------------------------------- pipelines
+
+SELECT is(pg_temp.answer(format('SELECT * FROM collection_aggregate(''many'', %L)', p)), pg_temp.answer(format('SELECT * FROM collection_aggregate(''one'', %L)', p)), p) FROM unnest(ARRAY[
+  '[{$match: {g: 1}}, {$group: {_id: "$g", n: {$sum: "$y"}}}]',
+  '[{$group: {_id: "$g", n: {$avg: "$y"}, c: {$count: {}}}}, {$sort: {n: -1}}, {$limit: 2}]',
+  '[{$group: {_id: {g: "$g", k: {$mod: ["$_id", 2]}}, n: {$max: "$y"}, s: {$addToSet: "$g"}}}]',
+  '[{$group: {_id: null, n: {$max: "$y"}, s: {$addToSet: "$g"}}}]',
+  '[{$sort: {_id: 1}}, {$group: {_id: "$g", n: {$push: "$y"}}}]',
+  '[{$sortByCount: "$g"}]',
+  '[{$match: {$expr: {$gt: ["$y", {$divide: ["$g", 10]}]}}}, {$count: "n"}]',
+  '[{$bucket: {groupBy: "$g", boundaries: [0, 3, 6], default: "x", output: {n: {$sum: "$y"}}}}]',
+  '[{$bucketAuto: {groupBy: "$y", buckets: 4}}]',
+  '[{$sort: {y: 1}}, {$skip: 5}, {$limit: 3}, {$project: {y: 1}}]',
+  '[{$set: {z: {$add: ["$g", 1]}}}, {$match: {z: 4}}, {$unset: "x"}]',
+  '[{$set: {a: [1, 2]}}, {$unwind: "$a"}, {$group: {_id: "$a", n: {$sum: 1}}}]',
+  '[{$facet: {a: [{$count: "n"}], b: [{$sortByCount: "$g"}]}}]',
+  '[{$setWindowFields: {partitionBy: "$g", sortBy: {_id: 1}, output: {s: {$sum: "$y", window: {documents: ["unbounded", "current"]}}}}}]',
+  '[{$replaceRoot: {newRoot: {a: "$g"}}}, {$group: {_id: "$a"}}]']) p;
 
 -- ---------------------------------------------------------------- updates and projections
 

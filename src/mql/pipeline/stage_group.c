@@ -8,6 +8,7 @@
 
 #include "mql/accumulate.h"
 #include "mql/expression.h"
+#include "mql/collection_split.h"
 #include "mql/pipeline/pipeline.h"
 
 /* So many sums are faster by themselves than in one call */
@@ -103,8 +104,9 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 	DpElement e;
 	const char *first = id;
 
-	/* of values that are equal by the collation */
-	if (q->group[0] != '\0' && strcmp(q->group, id) != 0)
+	/* of values that are equal by the collation; Citus takes no key beside aggregates */
+	if (q->group[0] != '\0' &&
+		(strcmp(q->group, id) != 0 || (dp_remote_hook != NULL && dp_remote_hook(q->relid))))
 		first = psprintf("docpatterns._join_any(%s%s%s)", id, order == NULL ? "" : " ORDER BY ",
 						 order == NULL ? "" : order);
 	initStringInfo(&doc);
