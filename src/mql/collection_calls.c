@@ -198,6 +198,8 @@ prepare(DpCall *call, DpTarget *target)
 	call->sql[DP_CALL_INSERTION] =
 		psprintf("%s FROM pg_catalog.unnest($15) WITH ORDINALITY AS s (doc, n) ORDER BY n",
 				 dp_target_insertion(target));
+	if (target->is_remote && target->key != 0)
+		call->sql[DP_CALL_NEW_IDS] = dp_target_new_ids(target);
 	call->sql[DP_CALL_ID] = dp_target_id(target);
 	call->sql[DP_CALL_DOC_COLUMN] = dp_target_attribute(target, target->doc);
 	if (target->row != NIL && !target->is_remote)

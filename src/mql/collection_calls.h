@@ -39,6 +39,7 @@ typedef enum DpCallPart
 	DP_CALL_LOCATED,
 
 	DP_CALL_INSERTION, /* INSERT of rows s (doc), up to its FROM */
+	DP_CALL_NEW_IDS,   /* selects $15 with an _id in each, if rows are remote; or NULL */
 	DP_CALL_ID,        /* the _id of a row */
 	DP_CALL_PARTS
 } DpCallPart;

@@ -314,6 +314,17 @@ dp_target_insertion(const DpTarget *target)
 					new_id(target));
 }
 
+char *
+dp_target_new_ids(const DpTarget *target)
+{
+	const char *own = target->schema;
+
+	return psprintf("SELECT pg_catalog.array_agg(CASE WHEN %s.bson_exists(s.doc, '_id') THEN s.doc "
+					"ELSE %s.bson_build('_id'::pg_catalog.text, %s) OPERATOR(%s.||) s.doc END "
+					"ORDER BY s.n) FROM pg_catalog.unnest($15) WITH ORDINALITY AS s (doc, n)",
+					own, own, key_fresh(target), own);
+}
+
 /* The key that a row s (doc) will have, NULL if it gets a new one. */
 static char *
 row_id(const DpTarget *target)

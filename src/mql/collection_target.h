@@ -60,6 +60,9 @@ extern char *dp_target_id(const DpTarget *target);
 /* SQL: an INSERT of rows s (doc), up to its FROM. */
 extern char *dp_target_insertion(const DpTarget *target);
 
+/* SQL that selects the documents of the array $15, each with an _id. */
+extern char *dp_target_new_ids(const DpTarget *target);
+
 /* SQL that selects, as a text, the condition that identifies a row by its identifying columns. */
 extern char *dp_target_row_condition(const DpTarget *target);
 

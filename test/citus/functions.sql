@@ -1,6 +1,6 @@
 -- Functions and calls on distributed tables: what runs on the shards, with the same results as on a table of one server.
 SET client_min_messages = warning;
-SELECT plan(98);
+SELECT plan(105);
 
 CREATE TABLE one (_id bson_value PRIMARY KEY, doc bson);
 CREATE TABLE many (_id bson_value PRIMARY KEY, doc bson);
@@ -101,6 +101,17 @@ SELECT throws_ok($$SELECT collection_update('many', '{}', '{$set: {t: 1}}', mult
 CREATE TABLE keyless (k int, doc bson);
 SELECT create_distributed_table('keyless', 'k') \gset
 SELECT throws_ok($$SELECT collection_update('keyless', '{}', '{$set: {t: 1}}')$$, '0A000', 'cannot distinguish the rows of "keyless"', 'no key');
+
+SET citus.enable_unsafe_triggers = on;
+SELECT collection_create('people') \gset
+SELECT create_distributed_table('people', '_id') \gset
+SELECT is((SELECT string_agg(i::text, ' ' ORDER BY o) FROM collection_insert('people', '[{_id: 1, n: 1}, {_id: "x", n: 2}, {_id: 2, n: 1}, {_id: 3}, {_id: 4}]') WITH ORDINALITY c (i, o)), '1 x 2 3 4', 'documents inserted, in order');
+SELECT is((SELECT array_agg(i ORDER BY o) FROM collection_insert('people', '[{n: 5}, {n: 5}, {n: 5}]') WITH ORDINALITY c (i, o)), (SELECT array_agg(_id ORDER BY _id) FROM people WHERE doc @@ '{n: 5}' AND bson_typeof(_id) = 'objectId'), 'documents without _id get one');
+SELECT is((SELECT count(*) FROM people WHERE _id = doc -> '_id'), 8::bigint, 'keys are those of the documents');
+SELECT is((SELECT upserted FROM collection_update('people', '{_id: 9}', '{$inc: {n: 3}}', upsert => true)), '9', 'an upsert inserts');
+SELECT is((SELECT modified FROM collection_update('people', '{_id: 9}', '{$inc: {n: 3}}', upsert => true)), 1::bigint, 'or updates');
+SELECT is(pg_temp.answer($$SELECT doc -> 'n' FROM people WHERE _id = 9::bson_value$$), '(6)', 'the same document');
+SELECT throws_like($$SELECT collection_insert('people', ARRAY['{_id: 1}']::bson[])$$, 'duplicate key%', 'a key that is there');
 
 -- ---------------------------------------------------------------- types on their way between servers
 

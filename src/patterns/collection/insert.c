@@ -15,6 +15,7 @@
 #include "mql/run.h"
 #include "patterns/collection/calls.h"
 
+static void insert_remote(const DpCall *call, ParamListInfo params, DestReceiver *dest);
 static ArrayBuildState *add_argument(ArrayBuildState *docs, Datum argument, Oid type);
 static ArrayBuildState *add_document(ArrayBuildState *docs, const DpValue *value);
 static void null_document(void) pg_attribute_noreturn();
@@ -49,9 +50,36 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 
 	params = dp_call_params(&call);
 	dp_call_set(params, DP_PARAM_DOCS, makeArrayResult(docs, CurrentMemoryContext));
-	dp_call_write(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION], call.sql[DP_CALL_ID]),
-				  params, dp_run_result(fcinfo));
+	if (call.is_remote)
+		insert_remote(&call, params, dp_run_result(fcinfo));
+	else
+		dp_call_write(psprintf("%s RETURNING %s", call.sql[DP_CALL_INSERTION],
+							   call.sql[DP_CALL_ID]),
+					  params, dp_run_result(fcinfo));
 	return (Datum) 0;
+}
+
+/* Rows come back from other servers in any order, so their _ids are chosen here. */
+static void
+insert_remote(const DpCall *call, ParamListInfo params, DestReceiver *dest)
+{
+	StringInfoData ids;
+	DpFirstRow docs;
+
+	if (call->sql[DP_CALL_NEW_IDS] != NULL)
+	{
+		dp_first_row_init(&docs);
+		dp_call_read(call->sql[DP_CALL_NEW_IDS], params, &docs.methods);
+		if (!docs.nulls[0])
+			dp_call_set(params, DP_PARAM_DOCS, docs.values[0]);
+	}
+	dp_call_write(call->sql[DP_CALL_INSERTION], params, None_Receiver);
+	initStringInfo(&ids);
+	appendStringInfoString(&ids, "SELECT ");
+	dp_sql_own_schema(&ids);
+	appendStringInfoString(&ids, "bson_get(s.doc, '_id') FROM pg_catalog.unnest($15) WITH "
+								 "ORDINALITY AS s (doc, n) ORDER BY s.n");
+	dp_call_read(ids.data, params, dest);
 }
 
 /*

@@ -224,8 +224,9 @@ is_general(const PlannedStmt *statement)
 {
 	Plan *scan = statement->planTree;
 
+	/* Citus plans an INSERT .. SELECT with parameters only for their values */
 	if (statement->commandType == CMD_INSERT)
-		return true;
+		return IsA(scan, ModifyTable);
 	while (scan != NULL && (IsA(scan, Limit) || IsA(scan, Sort) || IsA(scan, Agg) ||
 							IsA(scan, LockRows) || IsA(scan, ModifyTable)))
 		scan = outerPlan(scan);
