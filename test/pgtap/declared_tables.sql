@@ -215,6 +215,7 @@ SELECT is(pattern_repair('lost', 'a', accept_loss => true) + pattern_repair('los
 SELECT is((SELECT * FROM wrong), NULL, 'then all is true');
 SAVEPOINT no_side;
 DROP TRIGGER zz_docpatterns_90_subset_fields_cold_guard ON lost_cold_cold;
+DROP TRIGGER zz_docpatterns_90_subset_fields_cold_guard_truncate ON lost_cold_cold;
 ALTER TABLE lost_cold_cold RENAME TO kept_elsewhere;
 SELECT throws_ok($$SELECT pattern_repair('lost', 'cold')$$, '55000', NULL, 'nor is a table made that was lost');
 SELECT is(pattern_repair('lost', 'cold', accept_loss => true), 0::bigint, 'unless this is accepted, too');
