@@ -88,7 +88,8 @@ catalog_value(HeapTuple row, TupleDesc columns, const char *column, bool *isnull
 		if (!TupleDescAttr(columns, i)->attisdropped &&
 			strcmp(NameStr(TupleDescAttr(columns, i)->attname), column) == 0)
 			return heap_getattr(row, i + 1, columns, isnull);
-	elog(ERROR, "a catalog of Citus has no column \"%s\"", column);
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("a catalog of this version of Citus has no column \"%s\"", column)));
 }
 
 bool

@@ -4,7 +4,7 @@
 #
 #   citus.sh start        start the three servers (made when missing)
 #   citus.sh database NAME
-#                         make a database (anew when it exists) on all three, with both extensions and, where it is
+#                         drop a database and make it again on all three, with both extensions and, where it is
 #                         installed, pgTAP; start makes the database postgres ready in the same way
 #   citus.sh stop         stop them
 #   citus.sh destroy      stop them and delete their data

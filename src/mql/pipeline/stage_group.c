@@ -104,7 +104,7 @@ dp_query_group(DpQuery *q, const char *id, const DpValue *totals, const char *or
 	DpElement e;
 	const char *first = id;
 
-	/* of values that are equal by the collation; Citus takes no key beside aggregates */
+	/* of values that are equal by the collation; Citus allows no key beside them */
 	if (q->group[0] != '\0' &&
 		(strcmp(q->group, id) != 0 || (dp_remote_hook != NULL && dp_remote_hook(q->relid))))
 		first = psprintf("docpatterns._join_any(%s%s%s)", id, order == NULL ? "" : " ORDER BY ",
