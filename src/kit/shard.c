@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_namespace.h"
 #include "funcapi.h"
@@ -18,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "kit/declaration.h"
+#include "kit/registry.h"
 #include "kit/shard.h"
 
 /* A row of pg_dist_shard. */
@@ -35,6 +37,7 @@ static HeapTuple catalog_row(const char *catalog, const char *column, RegProcedu
 							 Datum value, TupleDesc *columns);
 static Datum catalog_value(HeapTuple row, TupleDesc columns, const char *column, bool *isnull);
 static bool shard_read(Oid relid, Shard *shard);
+static bool has_shard_triggers(Oid relid, const char *suffix);
 
 /* Citus must be loaded by the server's start. */
 static bool
@@ -130,6 +133,8 @@ shard_read(Oid relid, Shard *shard)
 		shard->minimum = isnull ? NULL : TextDatumGetCString(value);
 		shard->known = true;
 	}
+	else if (!has_shard_triggers(relid, digits))
+		return false;
 	else
 	{
 		*digits = '\0';
@@ -142,6 +147,27 @@ shard_read(Oid relid, Shard *shard)
 	if (row != NULL)
 		shard->group = DatumGetInt32(catalog_value(row, columns, "colocationid", &isnull));
 	return row != NULL;
+}
+
+/* A table with a name like that of a shard has triggers whose names do not end so. */
+static bool
+has_shard_triggers(Oid relid, const char *suffix)
+{
+	Relation rel = relation_open(relid, AccessShareLock);
+	TriggerDesc *triggers = dp_triggers(rel);
+	bool found = false;
+	int i;
+
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		int start = (int) strlen(trigger->tgname) - (int) strlen(suffix);
+
+		found |= start > 0 && strcmp(trigger->tgname + start, suffix) == 0 &&
+				 dp_own_function(trigger->tgfoid);
+	}
+	relation_close(rel, AccessShareLock);
+	return found;
 }
 
 int64

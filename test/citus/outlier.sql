@@ -1,6 +1,6 @@
 -- The outlier pattern on a table that Citus distributes by key.
 SET client_min_messages = warning;
-SELECT plan(6);
+SELECT plan(7);
 
 CREATE FUNCTION numbers(n bigint) RETURNS bson_value LANGUAGE sql AS $$ SELECT coalesce((SELECT bson_agg(i ORDER BY i) FROM generate_series(1, n) i), '[]') $$;
 CREATE TABLE books (_id bson_value PRIMARY KEY, doc bson);
@@ -20,3 +20,8 @@ SELECT rebalance_table_shards('books', shard_transfer_mode => 'block_writes') \g
 SELECT citus_move_shard_placement(shardid, nodename, nodeport, (SELECT n.nodename FROM pg_dist_node n WHERE n.nodeport <> s.nodeport AND n.shouldhaveshards), (SELECT n.nodeport FROM pg_dist_node n WHERE n.nodeport <> s.nodeport AND n.shouldhaveshards), shard_transfer_mode => 'block_writes')
   FROM (SELECT shardid, nodename, nodeport FROM citus_shards WHERE table_name = 'books'::regclass ORDER BY shardid LIMIT 1) AS s \gset
 SELECT is((SELECT count(*) FROM books b JOIN books_buyers_extras e ON e.key = b._id), 30::bigint, 'a moved shard takes them along');
+
+CREATE TABLE books_20240101 (_id bson_value PRIMARY KEY, doc bson);
+SELECT outlier_enable('books_20240101', 'buyers', threshold => 5) \gset
+INSERT INTO books_20240101 SELECT 1, bson_build('_id', 1, 'buyers', numbers(9));
+SELECT results_eq('SELECT count(*) FROM books_20240101_buyers_extras', 'VALUES (1::bigint)', 'a table that is called like a shard is none');
