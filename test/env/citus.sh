@@ -43,7 +43,7 @@ citus.local_hostname = '$("$cluster" run sh -c 'echo $PGHOST')'
 "
   export CONF
   for n in $nodes; do node "$n" start; done
-  node 0 psql -Atc "SELECT FROM pg_extension WHERE extname = 'citus'" | grep -q . && return
+  node 0 psql -Atc "SELECT 1 FROM pg_extension WHERE extname = 'citus'" | grep -q . && return
   ready
 }
 
