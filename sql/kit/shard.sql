@@ -60,3 +60,29 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_distribute_side(regclass, regclass, text) IS
   'distributes a new table of a pattern as Citus distributes the pattern''s table, by key_column; '
   'error 0A000 if it has no such column and the other one is distributed by one';
+
+-- A call for one shard: SELECT f(docpatterns._shard_of(b), ..) FROM books AS b WHERE <condition>,
+-- with a condition of _pattern_shards().
+CREATE FUNCTION docpatterns._shard_see(state boolean, anyelement) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_shard_see' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._shard_see(boolean, anyelement) IS
+  'the transition function of _shard_of()';
+
+CREATE FUNCTION docpatterns._shard_seen(state boolean, anyelement) RETURNS regclass
+  AS 'MODULE_PATHNAME', 'dp_shard_seen' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._shard_seen(boolean, anyelement) IS
+  'the final function of _shard_of()';
+
+CREATE AGGREGATE docpatterns._shard_of(anyelement) (sfunc = docpatterns._shard_see,
+  stype = boolean, finalfunc = docpatterns._shard_seen, finalfunc_extra, parallel = safe);
+COMMENT ON AGGREGATE docpatterns._shard_of(anyelement) IS
+  'the relation that has rows of this type, also if there are none: in a query that Citus sends to '
+  'a shard, the shard';
+
+CREATE FUNCTION docpatterns._pattern_shards(rel regclass, OUT shard bigint, OUT condition text)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_pattern_shards' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_shards(regclass) IS
+  'the shards of a table that Citus distributes, each with SQL text: a condition on its rows b '
+  'that sends a query there; no rows for another table; error 0A000 if it is distributed by a '
+  'column of an unusual type';

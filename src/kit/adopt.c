@@ -34,6 +34,7 @@
 #include "kit/adopt.h"
 #include "kit/derive/derive.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 
@@ -467,9 +468,7 @@ move_held(DpDecl *decl, const DpKey *key)
  * Runs as the table's owner in a security-restricted operation, including the conversion of the
  * key, whose type may be a domain with the owner's check.
  */
-DP_FUNCTION(dp_pattern_repair_row);
-Datum
-dp_pattern_repair_row(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_pattern_repair_row, DP_ROUTE_KEY, 2)
 {
 	DpDerivation *d;
 	DpDecl *decl = decl_to_repair(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);

@@ -780,10 +780,17 @@ dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *d
 	decl->relid = relid;
 	decl->target = relid;
 	decl->owner = rel->rd_rel->relowner;
+	decl->declared = "";
+	if (pattern == NULL)
+	{
+		decl_read_key(decl, rel);
+		table_close(rel, NoLock);
+		MemoryContextSwitchTo(old);
+		return decl;
+	}
 	decl->methods = dp_pattern_find(pattern);
 	decl->pattern = decl->methods->name;
 	decl->name = pstrdup(name);
-	decl->declared = "";
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	if (doc_column != NULL)

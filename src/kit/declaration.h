@@ -79,7 +79,7 @@ extern List *dp_decls(Oid relid);
 /*
  * The key and document column of any table, as if that pattern were declared on it; lives in the
  * context.  The document column is the named one, or the only one of type bson.  Raises the errors
- * of dp_decls().  It is not updated when the table changes.
+ * of dp_decls().  It is not updated when the table changes.  Only the key, if pattern is NULL.
  */
 extern DpDecl *dp_decl_of_table(Oid relid, const char *pattern, const char *name,
 								const char *doc_column, MemoryContext context);

@@ -10,6 +10,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "nodes/primnodes.h"
 #include "utils/builtins.h"
@@ -17,10 +18,14 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
 
+#include "bson/catalog.h"
 #include "kit/declaration.h"
 #include "kit/registry.h"
 #include "kit/shard.h"
+#include "kit/sql/text.h"
 
 /* A row of pg_dist_shard. */
 typedef struct Shard
@@ -32,28 +37,42 @@ typedef struct Shard
 	bool known;    /* false while a move or split creates it */
 } Shard;
 
+/* pg_dist_partition.partmethod */
+#define DISTRIBUTED_BY_HASH 'h'
+
+/* Attempts to find a value for each shard, per shard */
+#define ATTEMPTS_PER_SHARD 1000
+
 static bool citus_loaded(void);
+static List *catalog_rows(const char *catalog, const char *column, RegProcedure equal, Datum value,
+						  TupleDesc *columns);
 static HeapTuple catalog_row(const char *catalog, const char *column, RegProcedure equal,
 							 Datum value, TupleDesc *columns);
 static Datum catalog_value(HeapTuple row, TupleDesc columns, const char *column, bool *isnull);
 static bool shard_read(Oid relid, Shard *shard);
 static bool has_shard_triggers(Oid relid, const char *suffix);
+static char *
+shard_condition(Oid relid, AttrNumber attnum, const char *low, const char *high, int attempts);
 
 /* Citus must be loaded by the server's start. */
 static bool
 citus_loaded(void)
 {
-	return GetConfigOption("citus.shard_count", true, false) != NULL &&
-		   OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE));
+	static int preloaded = -1;
+
+	if (preloaded < 0)
+		preloaded = GetConfigOption("citus.shard_count", true, false) != NULL;
+	return preloaded && OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE));
 }
 
-/* Copies the row of a catalog that has this value, or returns NULL. */
-static HeapTuple
-catalog_row(const char *catalog, const char *column, RegProcedure equal, Datum value,
-			TupleDesc *columns)
+/* Copies the rows of a catalog that have this value. */
+static List *
+catalog_rows(const char *catalog, const char *column, RegProcedure equal, Datum value,
+			 TupleDesc *columns)
 {
 	Oid relid = get_relname_relid(catalog, PG_CATALOG_NAMESPACE);
 	Relation rel = table_open(relid, AccessShareLock);
+	List *rows = NIL;
 	HeapTuple row;
 	SysScanDesc scan;
 	ScanKeyData key;
@@ -71,15 +90,22 @@ catalog_row(const char *catalog, const char *column, RegProcedure equal, Datum v
 	}
 	ScanKeyInit(&key, attnum, BTEqualStrategyNumber, equal, value);
 	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
-	row = systable_getnext(scan);
-	if (HeapTupleIsValid(row))
-	{
-		row = heap_copytuple(row);
-		*columns = CreateTupleDescCopy(RelationGetDescr(rel));
-	}
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		rows = lappend(rows, heap_copytuple(row));
+	*columns = CreateTupleDescCopy(RelationGetDescr(rel));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return row;
+	return rows;
+}
+
+/* The same for the only row, or NULL. */
+static HeapTuple
+catalog_row(const char *catalog, const char *column, RegProcedure equal, Datum value,
+			TupleDesc *columns)
+{
+	List *rows = catalog_rows(catalog, column, equal, value, columns);
+
+	return rows == NIL ? NULL : linitial(rows);
 }
 
 static Datum
@@ -102,6 +128,170 @@ dp_is_distributed(Oid relid)
 
 	return citus_loaded() && catalog_row("pg_dist_partition", "logicalrelid", F_OIDEQ,
 										 ObjectIdGetDatum(relid), &columns) != NULL;
+}
+
+/* The column by whose hash a table is distributed, or InvalidAttrNumber. */
+static AttrNumber
+hashed_column(Oid relid)
+{
+	TupleDesc columns;
+	HeapTuple row = NULL;
+	bool isnull;
+	Node *key;
+
+	if (citus_loaded())
+		row = catalog_row("pg_dist_partition", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
+						  &columns);
+	if (row == NULL ||
+		DatumGetChar(catalog_value(row, columns, "partmethod", &isnull)) != DISTRIBUTED_BY_HASH)
+		return InvalidAttrNumber;
+	key = stringToNode(TextDatumGetCString(catalog_value(row, columns, "partkey", &isnull)));
+	return castNode(Var, key)->varattno;
+}
+
+bool
+dp_is_hashed(Oid relid)
+{
+	return hashed_column(relid) != InvalidAttrNumber;
+}
+
+/*
+ * Some value of a type, as its input function takes it: another one for each number.  NULL for a
+ * type of which this knows none.
+ */
+static char *
+some_value(Oid type, int n)
+{
+	Oid base = getBaseType(type);
+
+	switch (base)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NAMEOID:
+		case BYTEAOID:
+			return psprintf("%d", n);
+		case UUIDOID:
+			return psprintf("%032x", n);
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return psprintf("%04d-%02d-%02d", 2000 + n / 336 % 1000, n / 28 % 12 + 1, n % 28 + 1);
+	}
+	if (base == dp_types()->bson_value)
+		return psprintf("%d", n);
+	if (base == dp_types()->objectid)
+		return psprintf("%024x", n);
+	return NULL;
+}
+
+/* Finds a value for each shard by trying.  The hash is that of the type's default operator class. */
+List *
+dp_shard_parts(Oid relid)
+{
+	AttrNumber attnum = hashed_column(relid);
+	List *parts = NIL;
+	TupleDesc columns;
+	List *rows;
+	ListCell *lc;
+
+	rows = catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
+						&columns);
+	foreach(lc, rows)
+	{
+		DpShardPart *part = palloc(sizeof(DpShardPart));
+		bool isnull;
+
+		part->id = DatumGetInt64(catalog_value(lfirst(lc), columns, "shardid", &isnull));
+		part->condition =
+			attnum == InvalidAttrNumber
+				? "true"
+				: shard_condition(
+					  relid, attnum,
+					  TextDatumGetCString(
+						  catalog_value(lfirst(lc), columns, "shardminvalue", &isnull)),
+					  TextDatumGetCString(
+						  catalog_value(lfirst(lc), columns, "shardmaxvalue", &isnull)),
+					  ATTEMPTS_PER_SHARD * list_length(rows));
+		parts = lappend(parts, part);
+	}
+	return parts;
+}
+
+/* The condition for a range of hash values. */
+static char *
+shard_condition(Oid relid, AttrNumber attnum, const char *low, const char *high, int attempts)
+{
+	int32 least = pg_strtoint32(low);
+	int32 greatest = pg_strtoint32(high);
+	char *column = get_attname(relid, attnum, false);
+	Oid type;
+	int32 typmod;
+	Oid collation;
+	Oid input;
+	Oid param;
+	TypeCacheEntry *entry;
+	StringInfoData sql;
+	int n;
+
+	get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+	getTypeInputInfo(type, &input, &param);
+	entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR);
+	for (n = 0; n < attempts; n++)
+	{
+		char *value = some_value(type, n);
+		int32 hash;
+
+		if (value == NULL)
+			break;
+		hash = DatumGetInt32(
+			FunctionCall1Coll(&entry->hash_proc_finfo, collation,
+							  OidInputFunctionCall(input, value, param, typmod)));
+		if (hash < least || hash > greatest)
+			continue;
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "b.%s", quote_identifier(column));
+		dp_sql_operator(&sql, entry->eq_opr);
+		appendStringInfo(
+			&sql, "%s::%s", quote_literal_cstr(value),
+			format_type_extended(type, typmod,
+								 FORMAT_TYPE_FORCE_QUALIFY | FORMAT_TYPE_TYPEMOD_GIVEN));
+		return sql.data;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot reach the shards of table \"%s\"", dp_relation_name(relid)),
+			 errdetail("It is distributed by column \"%s\" of type %s.", column,
+					   format_type_be(type))));
+}
+
+/* _pattern_shards(rel) -> (shard, condition) */
+DP_FUNCTION(dp_pattern_shards);
+Datum
+dp_pattern_shards(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (!dp_is_distributed(PG_GETARG_OID(0)))
+		return (Datum) 0;
+	foreach(lc, dp_shard_parts(PG_GETARG_OID(0)))
+	{
+		DpShardPart *part = lfirst(lc);
+		Datum values[2] = { Int64GetDatum(part->id), CStringGetTextDatum(part->condition) };
+		bool nulls[2] = { false, false };
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
 }
 
 /* The shard that a relation is. */

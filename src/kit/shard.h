@@ -10,6 +10,8 @@
 #ifndef DP_KIT_SHARD_H
 #define DP_KIT_SHARD_H
 
+#include "nodes/pg_list.h"
+
 #include "dp.h"
 
 /* True for a distributed table, which has no rows itself; false for its shards. */
@@ -29,5 +31,53 @@ extern bool dp_shard_pair(Oid relid, Oid other);
  * opens tables itself.
  */
 extern void dp_refuse_distributed(Oid relid);
+
+/* True for a table that is distributed by the hash of a column. */
+extern bool dp_is_hashed(Oid relid);
+
+/* A shard of a distributed table, and SQL: a condition on a row b that sends a query there. */
+typedef struct DpShardPart
+{
+	int64 id;
+	char *condition;
+} DpShardPart;
+
+/*
+ * All shards of a distributed table.  Raises FEATURE_NOT_SUPPORTED if it is distributed by a column
+ * of a type of which this knows no values.
+ */
+extern List *dp_shard_parts(Oid relid);
+
+/*
+ * How a call whose first argument is a distributed table reaches the table's rows.  A table with one
+ * shard gets every call there.
+ */
+typedef enum DpRoute
+{
+	DP_ROUTE_KEY,  /* in the shard of a row, whose key is an argument */
+	DP_ROUTE_ROWS, /* in each shard; the result is all rows of the results */
+	DP_ROUTE_SUM,  /* in each shard; the result is the sum of the results, which are bigint */
+	DP_ROUTE_WHOLE /* not at all: it needs all rows at once */
+} DpRoute;
+
+/*
+ * Returns false unless the first argument of the called function is a distributed table; else calls
+ * the function in its shards, in the current transaction, and sets *result.  key_argument is the
+ * number of the key's argument for DP_ROUTE_KEY.  Raises FEATURE_NOT_SUPPORTED where that is
+ * impossible, and the errors of the function.
+ */
+extern bool dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result);
+
+/* Defines a function whose calls are routed: DP_ROUTED_FUNCTION(dp_f, DP_ROUTE_KEY, 1) { .. } */
+#define DP_ROUTED_FUNCTION(name, route, key_argument)                                              \
+	static Datum name##_here(PG_FUNCTION_ARGS);                                                    \
+	DP_FUNCTION(name);                                                                             \
+	Datum name(PG_FUNCTION_ARGS)                                                                   \
+	{                                                                                              \
+		Datum result;                                                                              \
+																								   \
+		return dp_route(fcinfo, route, key_argument, &result) ? result : name##_here(fcinfo);      \
+	}                                                                                              \
+	static Datum name##_here(PG_FUNCTION_ARGS)
 
 #endif /* DP_KIT_SHARD_H */

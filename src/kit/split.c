@@ -21,6 +21,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/template.h"
 #include "kit/split.h"
@@ -288,9 +289,7 @@ view_open(Oid relid, DpView *v)
  * filter is the one for positional operators.  If rel is a view, all of them refer to what it
  * shows.
  */
-DP_FUNCTION(dp_pattern_change);
-Datum
-dp_pattern_change(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_pattern_change, DP_ROUTE_KEY, 1)
 {
 	ChangeCalls *calls = change_calls(fcinfo);
 	bool deletes = PG_ARGISNULL(5);

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "kit/shard.h"
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -60,9 +61,7 @@ static struct varlena *read_row(DpApproximation *a, const DpKey *key);
 /*
  * approximation_add(rel, key, amount, name) -> whether anything was written
  */
-DP_FUNCTION(dp_approximation_add);
-Datum
-dp_approximation_add(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_approximation_add, DP_ROUTE_KEY, 1)
 {
 	DpApproximation *a = approximation_argument(fcinfo, 3);
 	Rights rights = user_rights(a);
@@ -105,9 +104,7 @@ dp_approximation_add(PG_FUNCTION_ARGS)
 /*
  * approximation_read(rel, key, name) -> (estimate, low, high), all numeric
  */
-DP_FUNCTION(dp_approximation_read);
-Datum
-dp_approximation_read(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_approximation_read, DP_ROUTE_KEY, 1)
 {
 	DpApproximation *a = approximation_argument(fcinfo, 2);
 	MemoryContext caller = CurrentMemoryContext;

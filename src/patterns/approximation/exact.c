@@ -20,6 +20,7 @@
 #include "bson/edit.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -84,9 +85,7 @@ DP_DEFINE_PATTERN(approximation) = { .name = "approximation",
 /*
  * approximation_sync(rel, name) -> number of documents to which shards were added
  */
-DP_FUNCTION(dp_approximation_sync);
-Datum
-dp_approximation_sync(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_approximation_sync, DP_ROUTE_SUM, 0)
 {
 	Oid relid;
 	DpApproximation *a;

@@ -25,6 +25,7 @@
 #include "utils/tuplestore.h"
 
 #include "kit/locks.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "patterns/change_feed/change_feed.h"
@@ -41,9 +42,7 @@ static int64 feed_purged(DpChangeFeed *f);
  * change_feed_read(rel, after bigint, take int, name) -> rows (position,
  * operation, key, document, paths, at, transaction)
  */
-DP_FUNCTION(dp_change_feed_read);
-Datum
-dp_change_feed_read(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_change_feed_read, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpChangeFeed *f = feed_argument(fcinfo, 3, false);
@@ -121,9 +120,7 @@ make_durable(void)
 /*
  * change_feed_position(rel, name) -> bigint: the position after which later changes are read
  */
-DP_FUNCTION(dp_change_feed_position);
-Datum
-dp_change_feed_position(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_change_feed_position, DP_ROUTE_WHOLE, 0)
 {
 	int64 limit = feed_limit(feed_argument(fcinfo, 1, false));
 
@@ -134,9 +131,7 @@ dp_change_feed_position(PG_FUNCTION_ARGS)
 /*
  * change_feed_purge(rel, until bigint, older_than interval, name) -> number of removed changes
  */
-DP_FUNCTION(dp_change_feed_purge);
-Datum
-dp_change_feed_purge(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_change_feed_purge, DP_ROUTE_SUM, 0)
 {
 	DpChangeFeed *f = feed_argument(fcinfo, 3, true);
 	DpActor self;

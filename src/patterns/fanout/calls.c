@@ -15,6 +15,7 @@
 #include "bson/catalog.h"
 #include "kit/derive/batch.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "patterns/fanout/fanout.h"
@@ -66,9 +67,7 @@ fanout_argument(Oid rel, text *name)
  * fanout_timeline(rel, reader, take, name) -> (key, doc): reads as the caller, with the snapshot
  * of the calling query
  */
-DP_FUNCTION(dp_fanout_timeline);
-Datum
-dp_fanout_timeline(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_fanout_timeline, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Timeline t = { 0 };

@@ -29,6 +29,7 @@
 #include "bson/reader.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
@@ -89,9 +90,7 @@ DP_DEFINE_PATTERN(outlier) = { .name = "outlier",
 /*
  * outlier_push(rel, key, VARIADIC values) -> number of values added
  */
-DP_FUNCTION(dp_outlier_push);
-Datum
-dp_outlier_push(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_push, DP_ROUTE_KEY, 1)
 {
 	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, -1, RowExclusiveLock), 1));
 }
@@ -100,9 +99,7 @@ dp_outlier_push(PG_FUNCTION_ARGS)
  * outlier_push_into(rel, name, key, VARIADIC values): the same for tables with several outlier
  * patterns
  */
-DP_FUNCTION(dp_outlier_push_into);
-Datum
-dp_outlier_push_into(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_push_into, DP_ROUTE_KEY, 2)
 {
 	PG_RETURN_INT64(push_values(fcinfo, outlier_argument(fcinfo, 0, 1, RowExclusiveLock), 2));
 }
@@ -110,9 +107,7 @@ dp_outlier_push_into(PG_FUNCTION_ARGS)
 /*
  * outlier_pull(rel, key, value, name) -> number of elements removed
  */
-DP_FUNCTION(dp_outlier_pull);
-Datum
-dp_outlier_pull(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_pull, DP_ROUTE_KEY, 1)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
 	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
@@ -169,9 +164,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 /*
  * outlier_contains(rel, key, value, name) -> bool
  */
-DP_FUNCTION(dp_outlier_contains);
-Datum
-dp_outlier_contains(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_contains, DP_ROUTE_KEY, 1)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 3, NoLock);
 	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
@@ -202,9 +195,7 @@ dp_outlier_contains(PG_FUNCTION_ARGS)
 /*
  * outlier_count(rel, key, name) -> bigint: number of elements of the whole array
  */
-DP_FUNCTION(dp_outlier_count);
-Datum
-dp_outlier_count(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_count, DP_ROUTE_KEY, 1)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
 	DpKey key;
@@ -228,9 +219,7 @@ dp_outlier_count(PG_FUNCTION_ARGS)
 /*
  * outlier_page(rel, key, skip, take, name) -> (position, value)
  */
-DP_FUNCTION(dp_outlier_page_sql);
-Datum
-dp_outlier_page_sql(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_page_sql, DP_ROUTE_KEY, 1)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpOutlier *o = outlier_argument(fcinfo, 0, 4, NoLock);
@@ -291,9 +280,7 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 /*
  * outlier_find(rel, value, name) -> stored documents whose whole array contains the value
  */
-DP_FUNCTION(dp_outlier_find);
-Datum
-dp_outlier_find(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_find, DP_ROUTE_ROWS, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpOutlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
@@ -364,9 +351,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
  * _outlier_rows(rel, name, values bson_value) -> key columns of the documents that the user sees
  * and whose extras contain one of the values, elements of an array
  */
-DP_FUNCTION(dp_outlier_rows);
-Datum
-dp_outlier_rows(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_rows, DP_ROUTE_ROWS, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpOutlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
@@ -411,9 +396,7 @@ dp_outlier_rows(PG_FUNCTION_ARGS)
 /*
  * outlier_spill(rel, name) -> number of documents that were split
  */
-DP_FUNCTION(dp_outlier_spill);
-Datum
-dp_outlier_spill(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_spill, DP_ROUTE_SUM, 0)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	int64 moved;
@@ -432,9 +415,7 @@ dp_outlier_spill(PG_FUNCTION_ARGS)
  * _outlier_rejoin(rel, name, key): moves all elements back into the row. Returns the size of the
  * document; writes only if it is allowed.
  */
-DP_FUNCTION(dp_outlier_rejoin);
-Datum
-dp_outlier_rejoin(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_rejoin, DP_ROUTE_KEY, 2)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey key;
@@ -464,9 +445,7 @@ dp_outlier_rejoin(PG_FUNCTION_ARGS)
  * _outlier_rechunk(rel, name, key): stores the extras in chunks of the declared size, without
  * duplicates if they are a set. Returns whether anything was corrected.
  */
-DP_FUNCTION(dp_outlier_rechunk);
-Datum
-dp_outlier_rechunk(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_outlier_rechunk, DP_ROUTE_KEY, 2)
 {
 	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey key;

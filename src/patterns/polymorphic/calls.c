@@ -19,6 +19,7 @@
 #include "bson/edit.h"
 #include "bson/fetch.h"
 #include "kit/key.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -342,9 +343,7 @@ dp_polymorphic_path_list(PG_FUNCTION_ARGS)
  * polymorphic_retype(rel, key, variant, change_update, change, item_path, name) -> boolean: changes
  * the variant of an item, with the current user's privileges
  */
-DP_FUNCTION(dp_polymorphic_retype);
-Datum
-dp_polymorphic_retype(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_polymorphic_retype, DP_ROUTE_KEY, 1)
 {
 	DpDecl *decl;
 	const DpPoly *p;

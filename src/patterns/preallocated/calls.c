@@ -32,6 +32,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "kit/adopt.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
@@ -90,9 +91,7 @@ grow_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *ar
 /*
  * preallocated_claim(rel, key, slots text[], holder, hold_for interval, name) -> bool
  */
-DP_FUNCTION(dp_preallocated_claim);
-Datum
-dp_preallocated_claim(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_claim, DP_ROUTE_KEY, 1)
 {
 	return request_run(fcinfo, VERB_CLAIM);
 }
@@ -100,9 +99,7 @@ dp_preallocated_claim(PG_FUNCTION_ARGS)
 /*
  * preallocated_confirm(rel, key, slots text[], holder, hold_for interval, name) -> bool
  */
-DP_FUNCTION(dp_preallocated_confirm);
-Datum
-dp_preallocated_confirm(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_confirm, DP_ROUTE_KEY, 1)
 {
 	return request_run(fcinfo, VERB_CONFIRM);
 }
@@ -110,9 +107,7 @@ dp_preallocated_confirm(PG_FUNCTION_ARGS)
 /*
  * preallocated_release(rel, key, slots text[], holder, name) -> bool
  */
-DP_FUNCTION(dp_preallocated_release);
-Datum
-dp_preallocated_release(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_release, DP_ROUTE_KEY, 1)
 {
 	return request_run(fcinfo, VERB_RELEASE);
 }
@@ -276,9 +271,7 @@ run_in_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *
 /*
  * preallocated_slots(rel, key, name) -> rows (slot, holder, until)
  */
-DP_FUNCTION(dp_preallocated_slots);
-Datum
-dp_preallocated_slots(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_slots, DP_ROUTE_KEY, 1)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpPreallocated *p = preallocated_argument(fcinfo, 2);
@@ -329,9 +322,7 @@ dp_preallocated_slots(PG_FUNCTION_ARGS)
  * preallocated_find(rel, key, n, name) -> text[]: the first n adjacent free slots in a row, NULL
  * without them
  */
-DP_FUNCTION(dp_preallocated_find);
-Datum
-dp_preallocated_find(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_find, DP_ROUTE_KEY, 1)
 {
 	DpPreallocated *p = preallocated_argument(fcinfo, 3);
 	MemoryContext caller = CurrentMemoryContext;
@@ -364,9 +355,7 @@ dp_preallocated_find(PG_FUNCTION_ARGS)
  * is read. An array of arrays is a grid; in a plain array a number other than 0 is a day, and
  * other cells are named by their position.
  */
-DP_FUNCTION(dp_preallocated_find_in);
-Datum
-dp_preallocated_find_in(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_find_in, DP_ROUTE_KEY, 1)
 {
 	static const uint8 zero[4] = { 0, 0, 0, 0 };
 	struct varlena *doc;
@@ -487,9 +476,7 @@ adjacent(const DpCells *cells, int32 n, bool *isnull)
  * preallocated_extend(rel, key, shape, name) -> int: gives a document the slots
  * of a larger shape, and returns how many are new
  */
-DP_FUNCTION(dp_preallocated_extend);
-Datum
-dp_preallocated_extend(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_extend, DP_ROUTE_KEY, 1)
 {
 	DpPreallocated *p = preallocated_argument(fcinfo, 3);
 	struct varlena *shape;

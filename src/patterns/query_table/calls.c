@@ -25,6 +25,7 @@
 #include "bson/catalog.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/query_table/query_table.h"
@@ -262,9 +263,7 @@ DP_DEFINE_PATTERN(query_table) = { .name = "query_table",
  *
  * Reads as the caller, with the snapshot of the calling query.
  */
-DP_FUNCTION(dp_query_table_read);
-Datum
-dp_query_table_read(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpQueryTable *q;

@@ -22,6 +22,7 @@
 #include "kit/key.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
@@ -37,9 +38,7 @@ static Oid runs_owner(void);
  * schema_versioning_read(rel, key, name) -> the document in the current version, which is also
  * stored. With the user's privileges.
  */
-DP_FUNCTION(dp_schema_versioning_read);
-Datum
-dp_schema_versioning_read(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_schema_versioning_read, DP_ROUTE_KEY, 1)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	DpSchemaVersioning *s;

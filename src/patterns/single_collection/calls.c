@@ -23,6 +23,7 @@
 #include "bson/text.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "patterns/single_collection/single_collection.h"
 
@@ -125,9 +126,7 @@ dp_single_collection_key(PG_FUNCTION_ARGS)
  *
  * Runs what single_collection_query() shows, with the rights of the caller.
  */
-DP_FUNCTION(dp_single_collection_get);
-Datum
-dp_single_collection_get(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_collection_get, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpSingle *s;

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -83,9 +84,7 @@ key_argument(FunctionCallInfo fcinfo, int n, const char *name)
 /*
  * single_table_put(rel, entity, doc, condition) -> the item as it is stored
  */
-DP_FUNCTION(dp_single_table_put);
-Datum
-dp_single_table_put(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_table_put, DP_ROUTE_WHOLE, 0)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
 	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
@@ -133,9 +132,7 @@ dp_single_table_put(PG_FUNCTION_ARGS)
  * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters) -> the item as it is
  * now, or NULL
  */
-DP_FUNCTION(dp_single_table_update);
-Datum
-dp_single_table_update(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
 	char *pk = key_argument(fcinfo, 1, "pk");
@@ -205,9 +202,7 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 /*
  * single_table_delete(rel, pk, sk, condition) -> the item that there was, or NULL
  */
-DP_FUNCTION(dp_single_table_delete);
-Datum
-dp_single_table_delete(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_table_delete, DP_ROUTE_WHOLE, 0)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
 	char *pk = key_argument(fcinfo, 1, "pk");
@@ -238,9 +233,7 @@ dp_single_table_delete(PG_FUNCTION_ARGS)
 /*
  * single_table_get(rel, pk, sk, fields) -> the item, or NULL
  */
-DP_FUNCTION(dp_single_table_get);
-Datum
-dp_single_table_get(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_table_get, DP_ROUTE_WHOLE, 0)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
 	Datum values[3];

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -62,9 +63,7 @@ static SPIPlanPtr query_plan(KeyQuery *q);
  * single_table_query(rel, pk, sk_begins_with, sk_between, sk_op, sk, index,
  *		descending, take, after, filter, fields) -> documents
  */
-DP_FUNCTION(dp_single_table_query);
-Datum
-dp_single_table_query(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_table_query, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	KeyQuery q = { 0 };

@@ -42,6 +42,7 @@
 #include "kit/adopt.h"
 #include "kit/derive/queue.h"
 #include "kit/options.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -736,9 +737,7 @@ copy_field(DpPath *path, struct varlena *from, struct varlena *to)
  * subset_refresh(rel, name) -> bigint: counts the queued groups; returns how many documents were
  * written
  */
-DP_FUNCTION(dp_subset_refresh);
-Datum
-dp_subset_refresh(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_subset_refresh, DP_ROUTE_SUM, 0)
 {
 	Oid rel;
 	DpDecl *decl;

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "access/htup_details.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
@@ -48,9 +49,7 @@ put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem
  * tree_ancestors(rel regclass, key anycompatible, name text): root first, without the
  * node itself
  */
-DP_FUNCTION(dp_tree_ancestors_call);
-Datum
-dp_tree_ancestors_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_ancestors_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -84,9 +83,7 @@ dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 /*
  * tree_root(rel regclass, key anycompatible, name text): the root of the node's tree
  */
-DP_FUNCTION(dp_tree_root_call);
-Datum
-dp_tree_root_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_root_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -106,9 +103,7 @@ dp_tree_root_call(PG_FUNCTION_ARGS)
  * tree_lca(rel regclass, a "any", b "any", name text): the lowest common ancestor of two nodes,
  * possibly one of them; no row if they are in two trees
  */
-DP_FUNCTION(dp_tree_lca_call);
-Datum
-dp_tree_lca_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_lca_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -142,9 +137,7 @@ dp_tree_lca_call(PG_FUNCTION_ARGS)
  * tree_children(rel regclass, key anycompatible, name text): in the order of siblings;
  * the roots if key is NULL
  */
-DP_FUNCTION(dp_tree_children_call);
-Datum
-dp_tree_children_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_children_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -162,9 +155,7 @@ dp_tree_children_call(PG_FUNCTION_ARGS)
  * tree_siblings(rel regclass, key anycompatible, name text): the other children of the
  * parent, or the other roots
  */
-DP_FUNCTION(dp_tree_siblings_call);
-Datum
-dp_tree_siblings_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_siblings_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -186,9 +177,7 @@ dp_tree_siblings_call(PG_FUNCTION_ARGS)
  * tree_descendants(rel regclass, key anycompatible, max_depth int, name text): depth
  * first, without the node itself; all nodes if key is NULL
  */
-DP_FUNCTION(dp_tree_descendants_call);
-Datum
-dp_tree_descendants_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_descendants_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -216,9 +205,7 @@ dp_tree_descendants_call(PG_FUNCTION_ARGS)
  * tree_subtree_count(rel regclass, key anycompatible, name text) -> bigint: nodes of
  * the subtree, its root included; of all trees if key is NULL
  */
-DP_FUNCTION(dp_tree_subtree_count_call);
-Datum
-dp_tree_subtree_count_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_subtree_count_call, DP_ROUTE_WHOLE, 0)
 {
 	DpTree *tree = dp_tree_begin(fcinfo, 2);
 	struct varlena *id = dp_tree_argument(fcinfo, 1);

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -50,9 +51,7 @@ tree_parent_value(DpTree *tree, const DpValue *parent, const DpValue *id, const 
  * tree_move(rel regclass, key anycompatible, parent "any", name text): with parent NULL the node
  * becomes a root
  */
-DP_FUNCTION(dp_tree_move_call);
-Datum
-dp_tree_move_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_move_call, DP_ROUTE_WHOLE, 0)
 {
 	DpTree *tree = dp_tree_begin(fcinfo, 3);
 	struct varlena *argument = dp_tree_argument(fcinfo, 2);
@@ -132,9 +131,7 @@ read_end(void)
  * tree_copy(rel regclass, key anycompatible, parent "any", suffix text, name text) ->
  * (source bson_value, node bson_value)
  */
-DP_FUNCTION(dp_tree_copy_call);
-Datum
-dp_tree_copy_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_copy_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	text *suffix = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
@@ -223,9 +220,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 /*
  * tree_delete(rel regclass, key anycompatible, name text) -> bigint: nodes that were deleted
  */
-DP_FUNCTION(dp_tree_delete_call);
-Datum
-dp_tree_delete_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_delete_call, DP_ROUTE_WHOLE, 0)
 {
 	DpTree *tree = dp_tree_begin(fcinfo, 2);
 	DpTreeItem *node;

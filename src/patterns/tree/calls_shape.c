@@ -5,6 +5,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -39,9 +40,7 @@ static void put_line(ReturnSetInfo *rsinfo, const char *line);
 /*
  * tree_nest(rel regclass, key anycompatible, max_depth int, field text, name text) -> bson
  */
-DP_FUNCTION(dp_tree_nest_call);
-Datum
-dp_tree_nest_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_nest_call, DP_ROUTE_WHOLE, 0)
 {
 	MemoryContext home = CurrentMemoryContext;
 	int max_depth = dp_tree_depth_argument(fcinfo, 2);
@@ -64,9 +63,7 @@ dp_tree_nest_call(PG_FUNCTION_ARGS)
  * tree_unnest(rel regclass, nested bson, parent "any", field text, name text)
  * -> setof bson: depth first
  */
-DP_FUNCTION(dp_tree_unnest_call);
-Datum
-dp_tree_unnest_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_unnest_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpTree *tree;
@@ -100,9 +97,7 @@ dp_tree_unnest_call(PG_FUNCTION_ARGS)
  * tree_render(rel regclass, key anycompatible, max_depth int, label text, name text)
  * -> setof text
  */
-DP_FUNCTION(dp_tree_render_call);
-Datum
-dp_tree_render_call(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_tree_render_call, DP_ROUTE_WHOLE, 0)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Labels labels = { 0 };

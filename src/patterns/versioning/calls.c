@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "kit/shard.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
@@ -223,9 +224,7 @@ made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactio
 /*
  * versioning_at(rel, key, revision, name) -> bson
  */
-DP_FUNCTION(dp_versioning_at);
-Datum
-dp_versioning_at(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_at, DP_ROUTE_KEY, 1)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	History h;
@@ -252,9 +251,7 @@ dp_versioning_at(PG_FUNCTION_ARGS)
  * versioning_revisions(rel, key, name) -> setof (revision, since, until, operation, who,
  * transaction)
  */
-DP_FUNCTION(dp_versioning_revisions);
-Datum
-dp_versioning_revisions(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_revisions, DP_ROUTE_KEY, 1)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	History h;
@@ -371,9 +368,7 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
  * versioning_as_of(rel, at, name) -> setof (key, revision, since, until, doc). For a constant
  * table the planner inserts the table's own function instead, see below.
  */
-DP_FUNCTION(dp_versioning_as_of);
-Datum
-dp_versioning_as_of(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_as_of, DP_ROUTE_ROWS, 0)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpVersioning *v = versioning_argument(fcinfo, 0, 2);
@@ -539,9 +534,7 @@ dp_versioning_sees_all(PG_FUNCTION_ARGS)
 /*
  * versioning_diff(rel, key, a, b, name) -> setof (path, old, new)
  */
-DP_FUNCTION(dp_versioning_diff);
-Datum
-dp_versioning_diff(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_diff, DP_ROUTE_KEY, 1)
 {
 	static const uint8 nothing[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
 	History h;
@@ -596,9 +589,7 @@ store_difference(const DpPath *path, const DpValue *before, const DpValue *after
  * versioning_field_history(rel, key, path, name) -> setof (revision, since, who, value): a row for
  * each revision that changed the value; unknown documents are skipped
  */
-DP_FUNCTION(dp_versioning_field_history);
-Datum
-dp_versioning_field_history(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_field_history, DP_ROUTE_KEY, 1)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	History h;

@@ -30,6 +30,7 @@
 #include "kit/locks.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -232,9 +233,7 @@ with_kept(DpVersioning *v, struct varlena *doc, struct varlena *live)
 /*
  * versioning_revert(rel, key, revision, name) -> the new revision's number
  */
-DP_FUNCTION(dp_versioning_revert);
-Datum
-dp_versioning_revert(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_revert, DP_ROUTE_KEY, 1)
 {
 	DpVersioning *v;
 	DpKey key;
@@ -515,9 +514,7 @@ leads_to(const DpPath *path, const DpPath *inner)
  * The document itself is changed as by an UPDATE, which adds a revision; then
  * all of them are written again without it.
  */
-DP_FUNCTION(dp_versioning_redact);
-Datum
-dp_versioning_redact(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_redact, DP_ROUTE_KEY, 1)
 {
 	DpVersioning *v;
 	DpKey key;

@@ -1,0 +1,266 @@
+/*
+ * route.c
+ *		Calls of the extension's functions for distributed tables.
+ *
+ * A function that reads or writes rows without a statement must run on the server that has them.  A
+ * query with one shard is sent there as a whole, so a call becomes
+ *
+ *		SELECT f(docpatterns._shard_of(b), $2, ..) FROM books AS b WHERE _id = $1
+ *
+ * The aggregate _shard_of() returns the relation of its argument's type: the shard, also if it has
+ * no such row.  The call belongs to the transaction of the caller.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "bson/catalog.h"
+#include "kit/key.h"
+#include "kit/shard.h"
+#include "kit/sql/text.h"
+
+/* A call as a query: its parameters, and its text before and after the name of the shard. */
+typedef struct Call
+{
+	FunctionCallInfo fcinfo;
+	bool rows; /* the result is a row, or a set */
+	int n;
+	Oid types[FUNC_MAX_ARGS + INDEX_MAX_KEYS];
+	Datum values[FUNC_MAX_ARGS + INDEX_MAX_KEYS];
+	char nulls[FUNC_MAX_ARGS + INDEX_MAX_KEYS];
+	StringInfoData arguments; /* those after the first one */
+} Call;
+
+static void call_argument(Call *call, int argno);
+static int call_parameter(Call *call, Oid type, Datum value, bool isnull);
+static Datum call_run(Call *call, Oid relid, const char *condition, MemoryContext caller);
+static Datum call_result(Call *call, MemoryContext caller);
+static void refuse_whole(FunctionCallInfo fcinfo, Oid relid) pg_attribute_noreturn();
+
+/* _shard_see(state, row): the transition function of _shard_of(). */
+DP_FUNCTION(dp_shard_see);
+Datum
+dp_shard_see(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(true);
+}
+
+/* _shard_seen(state, row) -> the relation whose rows are of that type, or NULL. */
+DP_FUNCTION(dp_shard_seen);
+Datum
+dp_shard_seen(PG_FUNCTION_ARGS)
+{
+	Oid relid = get_typ_typrelid(get_fn_expr_argtype(fcinfo->flinfo, 1));
+
+	if (!OidIsValid(relid))
+		PG_RETURN_NULL();
+	PG_RETURN_OID(relid);
+}
+
+bool
+dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	Oid relid = PG_NARGS() == 0 || PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	Call call = { .fcinfo = fcinfo };
+	List *parts = NIL;
+	ListCell *lc;
+	char *condition = "true";
+	int64 sum = 0;
+	int i;
+
+	if (!OidIsValid(relid) || !dp_is_distributed(relid))
+		return false;
+	if (route != DP_ROUTE_KEY)
+		parts = dp_shard_parts(relid);
+	if (route == DP_ROUTE_WHOLE && list_length(parts) > 1)
+		refuse_whole(fcinfo, relid);
+
+	call.rows = fcinfo->flinfo->fn_retset || get_call_result_type(fcinfo, NULL, NULL) ==
+												 TYPEFUNC_COMPOSITE;
+	initStringInfo(&call.arguments);
+	SPI_connect();
+	if (route == DP_ROUTE_KEY && dp_is_hashed(relid))
+	{
+		DpDecl *table = dp_decl_of_table(relid, NULL, NULL, NULL, CurrentMemoryContext);
+		StringInfoData match;
+		DpKey key;
+
+		dp_key_of_argument(table, fcinfo, key_argument, &key);
+		for (i = 0; i < key.n; i++)
+			call_parameter(&call, table->keys[i].type, key.values[i], false);
+		initStringInfo(&match);
+		dp_sql_key_match(&match, table);
+		condition = match.data;
+	}
+	for (i = 1; i < PG_NARGS(); i++)
+		call_argument(&call, i);
+
+	if (fcinfo->flinfo->fn_retset)
+		InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	*result = (Datum) 0;
+	if (route == DP_ROUTE_KEY)
+		*result = call_run(&call, relid, condition, caller);
+	foreach(lc, parts)
+	{
+		*result = call_run(&call, relid, ((DpShardPart *) lfirst(lc))->condition, caller);
+		if (route == DP_ROUTE_SUM &&
+			pg_add_s64_overflow(sum, fcinfo->isnull ? 0 : DatumGetInt64(*result), &sum))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
+	}
+	SPI_finish();
+	if (route == DP_ROUTE_SUM)
+	{
+		fcinfo->isnull = false;
+		*result = Int64GetDatum(sum);
+	}
+	return true;
+}
+
+/* Adds an argument, by parameters.  A record becomes a row of them: only its server knows its type. */
+static void
+call_argument(Call *call, int argno)
+{
+	FunctionCallInfo fcinfo = call->fcinfo;
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	StringInfo sql = &call->arguments;
+
+	appendStringInfoString(sql, ", ");
+	if (argno == PG_NARGS() - 1 && get_fn_expr_variadic(fcinfo->flinfo))
+		appendStringInfoString(sql, "VARIADIC ");
+	if (type == RECORDOID && !PG_ARGISNULL(argno))
+	{
+		HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(argno);
+		TupleDesc desc = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header),
+													 HeapTupleHeaderGetTypMod(header));
+		HeapTupleData tuple = { .t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header };
+		int i;
+
+		appendStringInfoString(sql, "ROW(");
+		for (i = 0; i < desc->natts; i++)
+		{
+			bool isnull;
+			Datum value = heap_getattr(&tuple, i + 1, desc, &isnull);
+
+			appendStringInfo(
+				sql, "%s$%d", i == 0 ? "" : ", ",
+				call_parameter(call, TupleDescAttr(desc, i)->atttypid, value, isnull));
+		}
+		appendStringInfoChar(sql, ')');
+	}
+	else
+		appendStringInfo(
+			sql, "$%d",
+			call_parameter(call, type, fcinfo->args[argno].value, PG_ARGISNULL(argno)));
+}
+
+/* Adds a parameter, and returns its number.  A literal of unknown type is text. */
+static int
+call_parameter(Call *call, Oid type, Datum value, bool isnull)
+{
+	int n = call->n++;
+
+	if (type == UNKNOWNOID)
+	{
+		type = TEXTOID;
+		value = isnull ? value : CStringGetTextDatum(DatumGetCString(value));
+	}
+	call->types[n] = type;
+	call->values[n] = value;
+	call->nulls[n] = isnull ? 'n' : ' ';
+	return n + 1;
+}
+
+/* Runs the call where the condition leads.  Returns its result, in the caller's memory. */
+static Datum
+call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
+{
+	FunctionCallInfo fcinfo = call->fcinfo;
+	Oid function = fcinfo->flinfo->fn_oid;
+	char *name = quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+											get_func_name(function));
+	StringInfoData sql;
+	Datum result = (Datum) 0;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT ");
+	if (call->rows)
+		appendStringInfoString(&sql, "r.* FROM (SELECT docpatterns._shard_of(b) AS rel");
+	else
+		appendStringInfo(&sql, "%s(docpatterns._shard_of(b)%s)", name, call->arguments.data);
+	appendStringInfoString(&sql, " FROM ");
+	dp_sql_table(&sql, relid);
+	appendStringInfo(&sql, " AS b WHERE %s", condition);
+	if (call->rows)
+		appendStringInfo(&sql, ") AS s CROSS JOIN LATERAL %s(s.rel%s) AS r", name,
+						 call->arguments.data);
+	if (SPI_execute_with_args(sql.data, call->n, call->types, call->values, call->nulls, false,
+							  0) != SPI_OK_SELECT)
+		elog(ERROR, "could not call function %u in a shard", function);
+	if (fcinfo->flinfo->fn_retset)
+	{
+		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+		uint64 row;
+
+		for (row = 0; row < SPI_processed; row++)
+			tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[row]);
+	}
+	else
+		result = call_result(call, caller);
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
+/* The result of a function that returns one value, or one row, in the caller's memory. */
+static Datum
+call_result(Call *call, MemoryContext caller)
+{
+	FunctionCallInfo fcinfo = call->fcinfo;
+	MemoryContext old;
+	Datum result = (Datum) 0;
+	TupleDesc desc;
+	int16 length;
+	bool by_value;
+
+	fcinfo->isnull = SPI_processed != 1;
+	if (fcinfo->isnull)
+		return result;
+	if (call->rows)
+	{
+		old = MemoryContextSwitchTo(caller);
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type must be a row type");
+		result = heap_copy_tuple_as_datum(SPI_tuptable->vals[0], BlessTupleDesc(desc));
+		MemoryContextSwitchTo(old);
+		return result;
+	}
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &fcinfo->isnull);
+	if (fcinfo->isnull)
+		return (Datum) 0;
+	get_typlenbyval(SPI_gettypeid(SPI_tuptable->tupdesc, 1), &length, &by_value);
+	old = MemoryContextSwitchTo(caller);
+	result = datumCopy(result, by_value, length);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+static void
+refuse_whole(FunctionCallInfo fcinfo, Oid relid)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot call function \"%s\" for table \"%s\" because its rows are "
+						   "distributed",
+						   get_func_name(fcinfo->flinfo->fn_oid), dp_relation_name(relid)),
+					errdetail("It reads rows of several shards at once."),
+					errhint("Distribute the schema of the table instead of its rows, with "
+							"citus_schema_distribute().")));
+}
