@@ -28,9 +28,14 @@ static DpTypes types;
 static bool types_valid = false;
 static bool callback_registered = false;
 
+/* Called for changes of relations */
+static RelcacheCallbackFunction relation_callbacks[8];
+static int n_relation_callbacks = 0;
+
 static Oid extension_schema(void);
 static Oid type_in_schema(const char *name, Oid schema);
 static void types_invalidate(Datum arg, int cacheid, uint32 hashvalue);
+static void relation_changed(Datum arg, Oid relid);
 
 const DpTypes *
 dp_types(void)
@@ -56,6 +61,25 @@ dp_types(void)
 	types.objectid_array = get_array_type(types.objectid);
 	types_valid = true;
 	return &types;
+}
+
+void
+dp_on_relation_change(RelcacheCallbackFunction function)
+{
+	if (n_relation_callbacks == lengthof(relation_callbacks))
+		elog(ERROR, "too many callbacks for relations");
+	if (n_relation_callbacks == 0)
+		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	relation_callbacks[n_relation_callbacks++] = function;
+}
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	int i;
+
+	for (i = 0; i < n_relation_callbacks; i++)
+		relation_callbacks[i](arg, relid);
 }
 
 bool

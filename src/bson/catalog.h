@@ -6,6 +6,7 @@
 #define DP_BSON_CATALOG_H
 
 #include "lib/stringinfo.h"
+#include "utils/inval.h"
 
 #include "bson/layout.h"
 
@@ -27,6 +28,12 @@ typedef struct DpTypes
  * keep it.
  */
 extern const DpTypes *dp_types(void);
+
+/*
+ * Calls a function whenever a relation changes, or all (InvalidOid).  PostgreSQL has ten places for
+ * such functions of all extensions together; this takes one.
+ */
+extern void dp_on_relation_change(RelcacheCallbackFunction function);
 
 /* Whether it is the function of that name in the schema docpatterns. */
 extern bool dp_is_internal(Oid function, const char *name);

@@ -28,7 +28,6 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -566,7 +565,7 @@ cache_init(void)
 	ctl.hcxt = CacheMemoryContext;
 	made = hash_create("docpatterns relations", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	relations = made;
-	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	dp_on_relation_change(relation_invalidated);
 }
 
 /*

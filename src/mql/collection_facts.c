@@ -110,7 +110,7 @@ dp_doc_facts(Relation rel, AttrNumber attnum)
 		HASHCTL control = { .keysize = sizeof(Oid), .entrysize = sizeof(KeptFacts) };
 
 		kept = hash_create("docpatterns facts", 64, &control, HASH_ELEM | HASH_BLOBS);
-		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+		dp_on_relation_change(relation_changed);
 		CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
 	}
 	found = hash_search(kept, &relid, HASH_FIND, NULL);

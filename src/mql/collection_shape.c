@@ -12,10 +12,10 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "bson/catalog.h"
 #include "mql/collection_shape.h"
 #include "mql/filter_compile.h"
 
@@ -54,7 +54,7 @@ dp_shape_find(DpShape *shape, DpCall *call)
 
 	if (!registered)
 	{
-		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+		dp_on_relation_change(relation_changed);
 		CacheRegisterSyscacheCallback(PROCOID, catalog_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(NAMESPACEOID, catalog_changed, (Datum) 0);

@@ -17,7 +17,6 @@
 #include "nodes/primnodes.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -160,7 +159,7 @@ dp_schema_generation(void)
 {
 	if (unlikely(schema_generation == 0))
 	{
-		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+		dp_on_relation_change(relation_changed);
 		schema_generation = 1;
 	}
 	return schema_generation;

@@ -25,7 +25,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -33,6 +32,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/depend.h"
 #include "kit/options.h"
@@ -348,7 +348,7 @@ cache_init(void)
 	made = hash_create("docpatterns bucket relations", 16, &ctl,
 					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	entries = made;
-	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	dp_on_relation_change(relation_invalidated);
 }
 
 /* One of the relations has changed, or all have. */
