@@ -58,6 +58,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
       WHERE EXISTS (SELECT FROM docpatterns._pattern_anchors(s.rel) AS a WHERE a.label = l.id)
       ORDER BY s.rel)
   FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
+  WHERE pattern_list.rel IS NOT NULL
+    OR (docpatterns._pattern_distribution(d.rel)).method IS DISTINCT FROM 'shard'
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
 COMMENT ON FUNCTION pattern_list(regclass) IS
@@ -478,7 +480,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       FROM anchors a JOIN primary_keys k ON k.tab = a.tab WHERE k.keys <> a.keys AND a.keys <> '{}'
     UNION ALL
     SELECT 'trigger', format('%s on %s', e.expected, a.tab), 'missing'
-      FROM anchors a CROSS JOIN unnest(a.triggers) AS e (expected)
+      FROM anchors a CROSS JOIN docpatterns._pattern_expected_triggers(a.tab, a.triggers)
+        AS e (expected)
       WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.tab AND g.tgname = e.expected)
     UNION ALL
     SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t
@@ -505,6 +508,23 @@ COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text)
   'violations in the catalogs by the tables of a declaration: another primary key, missing or '
   'disabled triggers, tables that a crash would empty, views of other owners, tables that inherit';
 
+CREATE FUNCTION docpatterns._pattern_check_shards(rel regclass, pattern text, name text)
+  RETURNS SETOF pattern_violation
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s record;
+BEGIN
+  FOR s IN SELECT q.* FROM docpatterns._pattern_shard_places(rel) q LOOP
+    RETURN QUERY EXECUTE format('SELECT $1, $2, $3, c.key, c.what, c.expected, '
+        'format(''%%s (%%s)'', c.found, $4) FROM (%s) AS q CROSS JOIN LATERAL '
+        '@extschema@.pattern_check(q.rel, $3) AS c',
+        docpatterns._shard_query(rel, s.condition, 's.rel')) USING rel, pattern, name, s.place;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_check_shards(regclass, text, text) IS
+  'pattern_check for one declaration of a distributed table: each row says in which shard';
+
 -- The planner assumes that a never analyzed table is large, and would compile the check's query for
 -- longer than the check takes.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
@@ -529,13 +549,17 @@ BEGIN
       -- unlogged tables cannot be read on a standby
       AND NOT (c.relpersistence = 'u' AND pattern_check.rel IS NULL AND pg_is_in_recovery())
       AND docpatterns._pattern_hook(q.pattern, 'check', 'regclass, text') IS NOT NULL
+      AND (pattern_check.rel IS NOT NULL
+        OR (docpatterns._pattern_distribution(q.rel)).method IS DISTINCT FROM 'shard')
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
       damage := ARRAY(SELECT c FROM docpatterns._pattern_check_declaration(d.rel, d.pattern, d.name)
           c);
+      IF docpatterns._pattern_is_distributed(d.rel) THEN
+        RETURN QUERY SELECT c.* FROM docpatterns._pattern_check_shards(d.rel, d.pattern, d.name) c;
       -- another key would compare the rows of other documents
-      IF NOT EXISTS (SELECT FROM unnest(damage) c
+      ELSIF NOT EXISTS (SELECT FROM unnest(damage) c
             WHERE c.what IN ('primary key', 'inheritance')) THEN
         RETURN QUERY SELECT c.* FROM docpatterns._pattern_check_one(d.rel, d.pattern, d.name) c;
       END IF;
@@ -562,6 +586,8 @@ LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   s @extschema@.pattern_statistics;
+  part record;
+  one record;
   queue regclass;
 BEGIN
   IF rel IS NOT NULL THEN
@@ -572,9 +598,29 @@ BEGIN
     FROM docpatterns._pattern_declarations(pattern_stats.rel) q JOIN pg_class c ON c.oid = q.rel
     WHERE pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
       AND NOT (c.relpersistence = 'u' AND pg_is_in_recovery())
+      AND (pattern_stats.rel IS NOT NULL
+        OR (docpatterns._pattern_distribution(q.rel)).method IS DISTINCT FROM 'shard')
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     s := (d.rel, d.pattern, d.name, NULL, NULL, NULL, NULL, NULL, NULL);
+    IF @extschema@.bson_exists(d.options, 'held') THEN
+      s.unbuilt := ARRAY(SELECT e::text
+          FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e);
+    END IF;
+    IF docpatterns._pattern_is_distributed(d.rel) THEN
+      FOR part IN SELECT q.condition FROM docpatterns._pattern_shards(d.rel) q LOOP
+        EXECUTE format('SELECT c.waiting, c.notes, c.failed, c.side_writes, c.side_bytes FROM (%s) '
+            'AS q CROSS JOIN LATERAL @extschema@.pattern_stats(q.rel) AS c WHERE c.name = $1',
+            docpatterns._shard_query(d.rel, part.condition, 's.rel')) INTO one USING d.name;
+        s.waiting := coalesce(s.waiting + one.waiting, s.waiting, one.waiting);
+        s.notes := coalesce(s.notes, 0) + one.notes;
+        s.failed := coalesce(s.failed, 0) + one.failed;
+        s.side_writes := coalesce(s.side_writes + one.side_writes, s.side_writes, one.side_writes);
+        s.side_bytes := coalesce(s.side_bytes + one.side_bytes, s.side_bytes, one.side_bytes);
+      END LOOP;
+      RETURN NEXT s;
+      CONTINUE;
+    END IF;
     queue := docpatterns._pattern_side(@extschema@.bson_get_text(d.options,
         (docpatterns._pattern_facts(d.pattern)).waiting), d.rel);
     IF queue IS NOT NULL THEN
@@ -582,10 +628,6 @@ BEGIN
     END IF;
     SELECT count(*) FILTER (WHERE NOT n.failed), count(*) FILTER (WHERE n.failed)
       INTO s.notes, s.failed FROM docpatterns.notes n WHERE n.rel = d.rel AND n.name = d.name;
-    IF @extschema@.bson_exists(d.options, 'held') THEN
-      s.unbuilt := ARRAY(SELECT e::text
-          FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e);
-    END IF;
     SELECT sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), sum(pg_total_relation_size(t.relid))
       INTO s.side_writes, s.side_bytes
       FROM unnest(docpatterns._pattern_link_ids(d.options)) l
@@ -622,10 +664,16 @@ BEGIN
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
+  -- those of a shard are made for all of them
   IF docpatterns._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
-     AND EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
-                 WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel
-                       AND t.tgname = e)) THEN
+     AND (EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
+                  WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t
+                        WHERE t.tgrelid = rel AND t.tgname = e)
+                    AND (docpatterns._pattern_distribution(rel)).method IS DISTINCT FROM 'shard')
+       OR docpatterns._pattern_is_distributed(rel)
+         AND EXISTS (SELECT FROM docpatterns._pattern_check_shards(rel, pattern, name) c
+                     WHERE c.what = 'trigger')) THEN
+    PERFORM docpatterns._pattern_allow_triggers(rel);
     EXECUTE format('SELECT docpatterns.%I($1, $2)', '_' || pattern || '_create_triggers')
       USING rel, options;
   END IF;
@@ -647,6 +695,12 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(pattern_repair.rel);
   PERFORM docpatterns._pattern_require_views(pattern_repair.rel, d.pattern, d.name);
   PERFORM docpatterns._pattern_mend_triggers(pattern_repair.rel, d.pattern, d.name, d.options);
+  IF docpatterns._pattern_is_distributed(pattern_repair.rel) THEN
+    done := docpatterns._pattern_sum_shards(pattern_repair.rel,
+        format('@extschema@.pattern_repair(s.rel, %L, %L)', d.name, accept_loss));
+    PERFORM docpatterns._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
+    RETURN done;
+  END IF;
   IF @extschema@.bson_exists(d.options, 'held') THEN
     IF accept_loss IS NOT TRUE THEN
       PERFORM docpatterns._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
@@ -698,6 +752,7 @@ BEGIN
       docpatterns._relname(pattern_alter.rel)
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call pattern_build() first.';
   END IF;
+  PERFORM docpatterns._pattern_allow_triggers(pattern_alter.rel);
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
     pattern_alter.options);
 END
@@ -712,6 +767,7 @@ CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL,
   keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM docpatterns._pattern_allow_triggers(pattern_disable.rel);
   RETURN (
     SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name,
         @extschema@.bson_build('keep_data', $3))::bigint
@@ -744,6 +800,8 @@ BEGIN
       SELECT q.rel, q.name FROM docpatterns._pattern_declarations(pattern_disable_all.rel) q
         JOIN pg_class c ON c.oid = q.rel JOIN pg_trigger g ON g.oid = q.trigger_oid
       WHERE pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
+        AND (pattern_disable_all.rel IS NOT NULL
+          OR (docpatterns._pattern_distribution(q.rel)).method IS DISTINCT FROM 'shard')
       ORDER BY left(g.tgname, 17) DESC, q.pattern, q.rel
     LOOP
       -- another one may have ended it
@@ -785,12 +843,36 @@ COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
   'keys (key record) of rows that may be inconsistent with a declaration, read as the owner of the '
   'table; error 42501 unless the caller owns it';
 
+CREATE FUNCTION docpatterns._pattern_build_all(rel regclass, pattern text, name text,
+  discard boolean) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  done bigint := 0;
+BEGIN
+  IF docpatterns._pattern_hook(pattern, 'pending', 'regclass, text') IS NOT NULL THEN
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, pattern, name) AS k
+        (key record) LOOP
+      PERFORM docpatterns._pattern_repair_row(rel, name, r.key, discard IS NOT TRUE);
+      done := done + 1;
+    END LOOP;
+  END IF;
+  IF docpatterns._pattern_hook(pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
+    done := done + docpatterns._pattern_call('build_end', rel, pattern, name, NULL)::bigint;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_build_all(regclass, text, text, boolean) IS
+  'pattern_build of all rows at once; error 42501 unless the caller owns the table';
+
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000,
   discard boolean DEFAULT false)
 LANGUAGE docpatterns AS $$
 DECLARE
   d pg_catalog.record;
   r pg_catalog.record;
+  n bigint;
   done bigint := 0;
   total bigint;
   held boolean;
@@ -805,15 +887,22 @@ BEGIN
     -- nothing is written before it is certain that nothing is lost
     PERFORM docpatterns._pattern_require_kept(rel, d.pattern, d.name);
   END IF;
-  IF docpatterns._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    FOR r IN SELECT s.* FROM docpatterns._pattern_shard_places(rel) AS s LOOP
+      EXECUTE docpatterns._shard_query(rel, r.condition, pg_catalog.format(
+          'docpatterns._pattern_build_all(s.rel, %L, %L, %L)', d.pattern, d.name, discard)) INTO n;
+      done := done OPERATOR(pg_catalog.+) n;
+      IF batch IS NOT NULL THEN
+        COMMIT;
+        RAISE NOTICE 'pattern "%" of table "%": % documents in %', d.name,
+            docpatterns._relname(rel), n, r.place;
+      END IF;
+    END LOOP;
+  ELSIF docpatterns._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
     -- a change feed starts with the next change
     NULL;
   ELSIF batch IS NULL THEN
-    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
-        (key pg_catalog.record) LOOP
-      PERFORM docpatterns._pattern_repair_row(rel, d.name, r.key, discard IS NOT TRUE);
-      done := done OPERATOR(pg_catalog.+) 1;
-    END LOOP;
+    done := docpatterns._pattern_build_all(rel, d.pattern, d.name, discard);
   ELSE
     SELECT pg_catalog.count(*) INTO total
       FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
@@ -833,12 +922,11 @@ BEGIN
     COMMIT;
   END IF;
   -- data without a row of the table
-  IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
+  IF batch IS NOT NULL AND NOT docpatterns._pattern_is_distributed(rel)
+      AND docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
     done := done OPERATOR(pg_catalog.+) docpatterns._pattern_call('build_end', rel, d.pattern,
         d.name, NULL)::bigint;
-    IF batch IS NOT NULL THEN
-      COMMIT;
-    END IF;
+    COMMIT;
   END IF;
   IF held THEN
     PERFORM docpatterns._pattern_note_built(rel, d.name, discard IS TRUE);
@@ -870,6 +958,11 @@ DECLARE
   done bigint := 0;
   step bigint := 4096;
 BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel, format(
+        'docpatterns._pattern_convert(s.rel, %L, %L, %L, %L, %L)', name, doc_name, expression,
+        condition, at_once));
+  END IF;
   FOR leaf IN SELECT l.oid::regclass
     FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r
     JOIN pg_class l ON l.oid = r.relid
@@ -1174,7 +1267,7 @@ COMMENT ON FUNCTION docpatterns._pattern_created() IS
   'that of its table';
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
-  WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE',
+  WHEN TAG IN ('CREATE TRIGGER', 'DROP TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE',
     'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION docpatterns._pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS

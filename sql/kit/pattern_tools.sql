@@ -318,6 +318,12 @@ DECLARE
   keys text[] := '{}';
   n bigint := 0;
 BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    PERFORM docpatterns._pattern_sum_shards(rel, format(
+        'CASE WHEN docpatterns._pattern_require_kept(s.rel, %L, %L) IS NULL THEN 0 END', pattern,
+        name));
+    RETURN;
+  END IF;
   -- a batch at a time: each subtransaction uses a transaction ID
   FOR r IN
     SELECT array_agg(k.key ORDER BY k.n) AS keys

@@ -3,12 +3,13 @@
 -- shards, but for triggers for TRUNCATE.
 
 CREATE FUNCTION docpatterns._pattern_distribution(rel regclass, OUT method text,
-  OUT column_name text)
+  OUT column_name text, OUT colocation int, OUT of_table regclass)
   AS 'MODULE_PATHNAME', 'dp_pattern_distribution' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._pattern_distribution(regclass) IS
   'how Citus distributes a table: by "hash" of a column, "single" for all rows on one server, '
   '"copied" to each server, "local" for a table of the coordinator that Citus knows; '
-  '"shard" for a part of such a table, NULL for a table without Citus';
+  '"shard" for a part of such a table (of_table), NULL for a table without Citus; tables with the '
+  'same colocation have their shards together';
 
 -- Triggers on distributed tables are allowed until the transaction ends; with them, Citus changes
 -- one shard after another.
@@ -86,3 +87,112 @@ COMMENT ON FUNCTION docpatterns._pattern_shards(regclass) IS
   'the shards of a table that Citus distributes, each with SQL text: a condition on its rows b '
   'that sends a query there; no rows for another table; error 0A000 if it is distributed by a '
   'column of an unusual type';
+
+CREATE FUNCTION docpatterns._shard_query(rel regclass, condition text, query text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %3$s FROM (SELECT docpatterns._shard_of(b) AS rel FROM %1$s AS b WHERE %2$s) '
+    'AS s', $1, $2, $3)
+$$;
+COMMENT ON FUNCTION docpatterns._shard_query(regclass, text, text) IS
+  'SQL text: a query of one shard, s.rel, of a distributed table; condition is that of '
+  '_pattern_shards(), query a list of expressions';
+
+CREATE FUNCTION docpatterns._pattern_sum_shards(rel regclass, call text) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  s record;
+  n bigint;
+  done bigint := 0;
+BEGIN
+  FOR s IN SELECT q.condition FROM docpatterns._pattern_shards(rel) q LOOP
+    EXECUTE docpatterns._shard_query(rel, s.condition, call) INTO n;
+    done := done + coalesce(n, 0);
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_sum_shards(regclass, text) IS
+  'evaluates SQL text of type bigint, in which s.rel is a shard, for each shard of a distributed '
+  'table, and returns the sum';
+
+CREATE FUNCTION docpatterns._pattern_is_distributed(rel regclass) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((docpatterns._pattern_distribution($1)).method <> 'shard', false)
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_is_distributed(regclass) IS
+  'whether Citus has the rows of a table in shards';
+
+-- Citus names the triggers of shards itself, and makes none for TRUNCATE.
+CREATE FUNCTION docpatterns._pattern_expected_triggers(rel regclass, triggers text[])
+  RETURNS SETOF text
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  main regclass := (docpatterns._pattern_distribution(rel)).of_table;
+BEGIN
+  IF main IS NULL THEN
+    RETURN QUERY SELECT unnest(triggers);
+    RETURN;
+  END IF;
+  RETURN QUERY SELECT coalesce(g.tgname, t.tgname)::text
+    FROM pg_trigger t LEFT JOIN pg_trigger g ON g.tgrelid = rel AND g.tgtype = t.tgtype
+      AND g.tgfoid = t.tgfoid AND g.tgnargs = t.tgnargs AND (g.tgnargs = 1 OR g.tgargs = t.tgargs)
+    WHERE t.tgrelid = main AND t.tgname = ANY (triggers) AND t.tgtype::int & 32 = 0;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_expected_triggers(regclass, text[]) IS
+  'the triggers of a table that an anchor names; of a shard, their names there, or on the '
+  'distributed table if the shard misses them';
+
+-- Called by the event trigger, on every server: for a shard, or for a table whose shards are here.
+CREATE FUNCTION docpatterns._shard_truncate_triggers(rel regclass) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  main regclass := coalesce((docpatterns._pattern_distribution(rel)).of_table, rel);
+  shards regclass[] := ARRAY[rel];
+  shard regclass;
+  g record;
+BEGIN
+  IF main = rel THEN
+    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(shard_name(d.logicalrelid, '
+      'd.shardid)) AS shard FROM pg_dist_shard d WHERE d.logicalrelid = $1) AS s '
+      'WHERE s.shard IS NOT NULL' INTO shards USING main;
+  END IF;
+  FOREACH shard IN ARRAY coalesce(shards, '{}') LOOP
+    FOR g IN
+      SELECT o.tgname AS made, t.tgname AS declared, t.oid, t.tgtype::int, t.tgfoid, t.tgargs
+      FROM (SELECT q.* FROM pg_trigger q WHERE q.tgrelid = main AND q.tgtype::int & 32 <> 0
+          AND starts_with(q.tgname, 'zz_docpatterns_')) AS t
+        FULL JOIN (SELECT q.* FROM pg_trigger q WHERE q.tgrelid = shard AND q.tgtype::int & 32 <> 0
+          AND starts_with(q.tgname, 'zz_docpatterns_')) AS o
+          ON o.tgfoid = t.tgfoid AND o.tgtype = t.tgtype AND o.tgargs = t.tgargs
+      WHERE t.oid IS NULL OR o.oid IS NULL
+      ORDER BY o.oid
+    LOOP
+      IF g.oid IS NULL THEN
+        EXECUTE format('DROP TRIGGER %I ON %s', g.made, shard);
+      ELSE
+        EXECUTE format('CREATE TRIGGER %I %s TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+            '%s(%s)', docpatterns._pattern_object_name(g.declared, NULL,
+              substring(shard::text FROM '([0-9]+)"?$')),
+          CASE WHEN g.tgtype & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END, shard, g.tgfoid::regproc,
+          docpatterns._pattern_trigger_arguments(g.tgargs));
+      END IF;
+    END LOOP;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_truncate_triggers(regclass) IS
+  'gives shards on this server the triggers for TRUNCATE of their table, and takes away others';
+
+CREATE FUNCTION docpatterns._pattern_shard_places(rel regclass) RETURNS TABLE (shard bigint,
+  condition text, place text)
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'SELECT q.shard, q.condition, (SELECT format(''shard %s on %s:%s'', q.shard, '
+      'n.nodename, n.nodeport) FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) '
+      'WHERE p.shardid = q.shard ORDER BY p.placementid LIMIT 1) '
+    'FROM docpatterns._pattern_shards($1) AS q' USING rel;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_shard_places(regclass) IS
+  'the shards of a distributed table as _pattern_shards() returns them, and where they are';

@@ -12,6 +12,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "common/string.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -26,6 +27,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
 #include "bson/catalog.h"
@@ -34,8 +36,8 @@
 #include "kit/adopt.h"
 #include "kit/derive/derive.h"
 #include "kit/registry.h"
-#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 
 /*
@@ -700,6 +702,30 @@ rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 	return n;
 }
 
+/* Creates the main trigger of a distributed table again, as Citus then does on all servers. */
+static void
+replace_trigger(DpDecl *decl, const char *options)
+{
+	char *definition = TextDatumGetCString(
+		DirectFunctionCall1(pg_get_triggerdef, ObjectIdGetDatum(decl->trigger)));
+	char *arguments = psprintf("(%s)", quote_literal_cstr(decl->declared));
+	const char *create = "CREATE TRIGGER";
+	Oid types[1] = { REGCLASSOID };
+	Datum values[1] = { ObjectIdGetDatum(decl->relid) };
+
+	if (strncmp(definition, create, strlen(create)) != 0 || !pg_str_endswith(definition, arguments))
+		elog(ERROR, "unexpected definition of trigger %u", decl->trigger);
+	definition[strlen(definition) - strlen(arguments)] = '\0';
+	SPI_connect();
+	if (SPI_execute_with_args("SELECT docpatterns._pattern_allow_triggers($1)", 1, types, values,
+							  NULL, false, 0) != SPI_OK_SELECT ||
+		SPI_execute(psprintf("CREATE OR REPLACE TRIGGER%s(%s)", definition + strlen(create),
+							 quote_literal_cstr(options)),
+					false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not replace trigger %u", decl->trigger);
+	SPI_finish();
+}
+
 /*
  * _pattern_set_options(rel, trigger, options): changes a declaration in place.
  *
@@ -728,6 +754,11 @@ dp_pattern_set_options(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("table \"%s\" has no such declaration", dp_relation_name(rel))));
+	if (dp_is_distributed(rel))
+	{
+		replace_trigger(decl, options);
+		PG_RETURN_VOID();
+	}
 	SET_VARSIZE(args, VARHDRSZ + len);
 	memcpy(VARDATA(args), options, len);
 	triggers = table_open(TriggerRelationId, RowExclusiveLock);

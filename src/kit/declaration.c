@@ -471,7 +471,8 @@ dp_require_owner(Oid relid)
 char *
 dp_relation_name(Oid relid)
 {
-	char *name = get_rel_name(relid);
+	Oid table = dp_shard_table(relid);
+	char *name = get_rel_name(OidIsValid(table) ? table : relid);
 
 	return name != NULL ? name : psprintf("%u", relid);
 }

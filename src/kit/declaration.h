@@ -167,7 +167,7 @@ extern void dp_require_owner(Oid relid);
 
 /*
  * The name of a relation, for messages, which put it in double quotes as PostgreSQL's do; its OID
- * if it does not exist.
+ * if it does not exist.  Of a shard, that of the table.
  */
 extern char *dp_relation_name(Oid relid);
 

@@ -47,6 +47,7 @@
 #include "kit/depend.h"
 #include "kit/derive/change.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
@@ -54,6 +55,8 @@
 static List *emptied = NIL;
 
 static void trigger_created(CreateTrigStmt *stmt);
+static void trigger_dropped(DropStmt *stmt);
+static void shard_triggers(Oid relid);
 static void inheritance_refused(List *parents);
 static void remember_emptied(RangeVar *relation);
 static void table_altered(AlterTableStmt *stmt);
@@ -73,7 +76,7 @@ static Oid former_owner(Oid relid);
 static bool caller_owns(Oid relid);
 
 /*
- * _pattern_created(): event trigger at the end of CREATE TRIGGER, CREATE TABLE,
+ * _pattern_created(): event trigger at the end of CREATE TRIGGER, DROP TRIGGER, CREATE TABLE,
  * CREATE TABLE AS, CREATE FOREIGN TABLE, ALTER TABLE, ALTER FOREIGN TABLE and
  * ALTER SCHEMA.
  */
@@ -87,6 +90,9 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	if (IsA(data->parsetree, CreateTrigStmt))
 		trigger_created((CreateTrigStmt *) data->parsetree);
+	else if (IsA(data->parsetree, DropStmt) &&
+			 ((DropStmt *) data->parsetree)->removeType == OBJECT_TRIGGER)
+		trigger_dropped((DropStmt *) data->parsetree);
 	else if (IsA(data->parsetree, CreateStmt))
 	{
 		CreateStmt *stmt = (CreateStmt *) data->parsetree;
@@ -213,6 +219,37 @@ trigger_created(CreateTrigStmt *stmt)
 	CommandCounterIncrement();
 	dp_depend_lock_links(relid, stmt->args);
 	dp_depend_relation(relid);
+	shard_triggers(relid);
+}
+
+/* A trigger was dropped: one for TRUNCATE goes from shards, too. */
+static void
+trigger_dropped(DropStmt *stmt)
+{
+	ListCell *lc;
+
+	foreach(lc, stmt->objects)
+	{
+		List *names = list_copy(lfirst(lc));
+		Oid relid;
+
+		if (strncmp(strVal(llast(names)), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
+			continue;
+		relid = RangeVarGetRelid(
+			makeRangeVarFromNameList(list_truncate(names, list_length(names) - 1)), NoLock, true);
+		if (!OidIsValid(relid) || !dp_is_distributed(relid))
+			continue;
+		CommandCounterIncrement();
+		shard_triggers(relid);
+	}
+}
+
+/* Citus creates no triggers for TRUNCATE on shards. */
+static void
+shard_triggers(Oid relid)
+{
+	if (dp_is_distributed(relid) || dp_shard_id(relid) != 0)
+		call_with("_shard_truncate_triggers", relid, InvalidOid);
 }
 
 /* True if a relation exists and the caller owns it. */

@@ -308,6 +308,8 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 		dp_trigger_require(fcinfo, "<pattern>_enable", DP_BEFORE_STATEMENT(DP_ANY), 3);
 	Oid relid = RelationGetRelid(trigdata->tg_relation);
 
+	if (dp_trigger_elsewhere(trigdata))
+		return PointerGetDatum(NULL);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
 		!IsLogicalWorker() &&
 		(dp_maintain ||

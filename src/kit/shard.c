@@ -368,6 +368,14 @@ dp_shard_id(Oid relid)
 	return shard_read(relid, &shard) ? shard.id : 0;
 }
 
+Oid
+dp_shard_table(Oid relid)
+{
+	Shard shard;
+
+	return shard_read(relid, &shard) ? shard.table : InvalidOid;
+}
+
 bool
 dp_shard_pair(Oid relid, Oid other)
 {
@@ -386,7 +394,10 @@ dp_shard_pair(Oid relid, Oid other)
 	return a.group == b.group && strcmp(a.minimum, b.minimum) == 0;
 }
 
-/* _pattern_distribution(rel) -> (method, column_name): how Citus distributes a table. */
+/*
+ * _pattern_distribution(rel) -> (method, column_name, colocation, of_table): how Citus distributes a
+ * table, or of which table a shard is.
+ */
 DP_FUNCTION(dp_pattern_distribution);
 Datum
 dp_pattern_distribution(PG_FUNCTION_ARGS)
@@ -394,8 +405,8 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 	Oid relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
 	TupleDesc result;
 	TupleDesc columns;
-	Datum values[2] = { 0 };
-	bool nulls[2] = { true, true };
+	Datum values[4] = { 0 };
+	bool nulls[4] = { true, true, true, true };
 	HeapTuple row = NULL;
 	Shard shard;
 	bool isnull;
@@ -407,29 +418,27 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 						  &columns);
 	if (row != NULL)
 	{
-		char method = DatumGetChar(catalog_value(row, columns, "partmethod", &isnull));
+		AttrNumber attnum = hashed_column(relid);
 		char model = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull));
-		int32 group = DatumGetInt32(catalog_value(row, columns, "colocationid", &isnull));
 
+		values[2] = catalog_value(row, columns, "colocationid", &nulls[2]);
 		nulls[0] = false;
-		values[0] = CStringGetTextDatum(method != 'n'  ? "hash"
-										: model == 't' ? "copied"
-										: group != 0   ? "single"
-													   : "local");
-		if (method != 'n')
+		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber       ? "hash"
+										: model == 't'                    ? "copied"
+										: DatumGetInt32(values[2]) != 0 ? "single"
+																		  : "local");
+		if (attnum != InvalidAttrNumber)
 		{
-			Node *key =
-				stringToNode(TextDatumGetCString(catalog_value(row, columns, "partkey", &isnull)));
-
 			nulls[1] = false;
-			values[1] =
-				CStringGetTextDatum(get_attname(relid, castNode(Var, key)->varattno, false));
+			values[1] = CStringGetTextDatum(get_attname(relid, attnum, false));
 		}
 	}
 	else if (shard_read(relid, &shard))
 	{
-		nulls[0] = false;
+		nulls[0] = nulls[2] = nulls[3] = false;
 		values[0] = CStringGetTextDatum("shard");
+		values[2] = Int32GetDatum(shard.group);
+		values[3] = ObjectIdGetDatum(shard.table);
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(result), values, nulls)));
 }
@@ -438,12 +447,8 @@ void
 dp_refuse_distributed(Oid relid)
 {
 	if (dp_is_distributed(relid))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot do this for table \"%s\" because it is distributed",
-					dp_relation_name(relid)),
-			 errhint("Call the function for each shard: SELECT f(t.tableoid::regclass, ..) FROM "
-					 "\"%s\" AS t WHERE ..",
-					 dp_relation_name(relid))));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot do this for table \"%s\" because it is distributed",
+							   dp_relation_name(relid)),
+						errdetail("Its rows are in shards, most of them on other servers.")));
 }

@@ -17,8 +17,9 @@
 /* True for a distributed table, which has no rows itself; false for its shards. */
 extern bool dp_is_distributed(Oid relid);
 
-/* The ID of a shard, or 0 for another relation. */
+/* The ID of a shard, or 0 for another relation; and the table of which it is one, or InvalidOid. */
 extern int64 dp_shard_id(Oid relid);
+extern Oid dp_shard_table(Oid relid);
 
 /*
  * True if a pattern of one relation can have the other one as its second table: both are shards

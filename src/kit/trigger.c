@@ -12,6 +12,7 @@
 
 #include "kit/note.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/trigger.h"
 
 static uint32 event_bit(TriggerEvent event);
@@ -53,6 +54,13 @@ creator_of(const char *name)
 	return pattern->creator != NULL ? pattern->creator : psprintf("%s_enable", name);
 }
 
+bool
+dp_trigger_elsewhere(const TriggerData *trigdata)
+{
+	return TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) &&
+		   dp_is_distributed(RelationGetRelid(trigdata->tg_relation));
+}
+
 DpDecl *
 dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 {
@@ -61,6 +69,8 @@ dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 	DpDecl *decl;
 
 	if (row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
+		return NULL;
+	if (dp_trigger_elsewhere(trigdata))
 		return NULL;
 	decl = dp_decl_of_trigger(fcinfo, pattern);
 	if (decl == NULL && row)
@@ -84,6 +94,8 @@ dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 event
 	Oid main = dp_link_main(link_id, relid);
 	DpDecl *decl;
 
+	if (dp_trigger_elsewhere(trigdata))
+		return NULL;
 	dp_note_watch(relid);
 	if (OidIsValid(main))
 	{

@@ -152,6 +152,8 @@ changes_of_trigger(const TriggerData *trigdata)
 	Note *note;
 	DpChanges *changes;
 
+	if (dp_trigger_elsewhere(trigdata))
+		return NULL;
 	dp_note_watch(relid);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 	{
