@@ -45,6 +45,7 @@ SQL_PARTS = $(wildcard \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
 	sql/kit/shard.sql \
+	sql/kit/tenant.sql \
 	sql/kit/pattern_made.sql \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \

@@ -93,6 +93,7 @@ BEGIN
 
   EXECUTE pg_catalog.format('CREATE TABLE %s (_id %s NOT NULL PRIMARY KEY, doc @extschema@.bson '
       'NOT NULL)', target, key_oid);
+  PERFORM docpatterns._tenant_table(target::pg_catalog.regclass);
   PERFORM docpatterns._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
   RETURN target::pg_catalog.regclass;
 END

@@ -1085,8 +1085,8 @@ BEGIN
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base',
       qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc
-                         THEN format('@extschema@.pattern_whole(base.%1$I, %2$L::regclass, %3$s) '
-                             'AS %1$I', a.attname, t.base,
+                         THEN format('@extschema@.pattern_whole(base.%1$I, '
+                             'base.tableoid::regclass, %2$s) AS %1$I', a.attname,
                                 CASE WHEN cardinality(t.keys) = 1 THEN format('base.%I', t.keys[1])
                                   ELSE (SELECT format('ROW(%s)',
                                         string_agg(format('base.%I', k), ', '))
@@ -1252,6 +1252,16 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_leave_partition(regclass) IS
   'takes the triggers for statements away that a table had as a partition';
 
+CREATE FUNCTION docpatterns._pattern_linked(rel regclass) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_pattern_linked' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_linked(regclass) IS
+  'whether other tables of patterns, or triggers on them, depend on a table';
+
+CREATE FUNCTION docpatterns._pattern_unlink(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_unlink' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_unlink(regclass) IS
+  'removes these dependencies, which pattern_relink() records again; error 42501';
+
 CREATE FUNCTION pattern_relink(rel regclass DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_pattern_relink' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION pattern_relink(regclass) IS
@@ -1273,6 +1283,16 @@ CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
 COMMENT ON EVENT TRIGGER docpatterns_created IS
   'records dependencies between the tables of a pattern, also after a restore, and changes their '
   'owners together';
+
+CREATE FUNCTION docpatterns._pattern_dropping() RETURNS event_trigger
+  AS 'MODULE_PATHNAME', 'dp_pattern_dropping' LANGUAGE C;
+COMMENT ON FUNCTION docpatterns._pattern_dropping() IS
+  'refuses that Citus replaces tables of which patterns have a pair';
+
+CREATE EVENT TRIGGER docpatterns_table_dropping ON ddl_command_start WHEN TAG IN ('DROP TABLE')
+  EXECUTE FUNCTION docpatterns._pattern_dropping();
+COMMENT ON EVENT TRIGGER docpatterns_table_dropping IS
+  'keeps pairs of tables together when Citus replaces one of them';
 
 CREATE FUNCTION docpatterns._extension_require_unused() RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$

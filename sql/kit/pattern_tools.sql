@@ -760,6 +760,7 @@ BEGIN
               s.link_id, name))
       AND s.side IS NOT NULL
   LOOP
+    PERFORM docpatterns._tenant_require_together(rel, t.tab);
     IF docpatterns._pattern_lasts_longer(rel, t.tab)
         AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a
           WHERE a.label = t.label) THEN

@@ -36,6 +36,10 @@ BEGIN
     RETURN;
   END IF;
   PERFORM docpatterns._pattern_allow_triggers(rel);
+  IF method = 'single' AND (SELECT a.relnamespace <> b.relnamespace FROM pg_class a, pg_class b
+      WHERE a.oid = made AND b.oid = rel) THEN
+    PERFORM docpatterns._tenant_require_together(rel, made);
+  END IF;
   CASE method
     WHEN 'hash' THEN
       IF key_column IS NULL THEN

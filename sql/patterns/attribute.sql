@@ -220,7 +220,7 @@ BEGIN
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base',
       qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc THEN
-        format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
+        format('@extschema@.attribute_wide(base.%1$I, base.tableoid::regclass) AS %1$I', a.attname)
                             ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_wide INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '

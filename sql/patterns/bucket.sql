@@ -148,6 +148,7 @@ BEGIN
     RAISE EXCEPTION 'a relation of buckets cannot be temporary'
       USING ERRCODE = 'feature_not_supported';
   END IF;
+  PERFORM docpatterns._tenant_refuse(schema_name, 'a relation of buckets');
   base := format('%I.%I', schema_name, table_name);
   name := coalesce(name, time_field, 'page');
   group_by := coalesce(group_by, '{}');

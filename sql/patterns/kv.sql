@@ -19,6 +19,7 @@ BEGIN
   ELSIF to_regclass(format('%I.keys', space)) IS NOT NULL THEN
     RAISE EXCEPTION 'key-value space "%" already exists', space USING ERRCODE = 'duplicate_table';
   END IF;
+  PERFORM docpatterns._tenant_refuse(space, 'a key-value space');
   IF NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = space) THEN
     EXECUTE format('CREATE SCHEMA %I', space);
   END IF;

@@ -251,6 +251,7 @@ DECLARE
   f record;
   v int;
 BEGIN
+  PERFORM docpatterns._pattern_allow_triggers(rel);
   PERFORM docpatterns._schema_versioning_valid(rel, options, steps);
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;

@@ -61,6 +61,7 @@ BEGIN
   EXECUTE format('CREATE TABLE %s (pk text COLLATE "C" NOT NULL, sk text COLLATE "C" NOT NULL, '
       'entity text, doc @extschema@.bson NOT NULL, PRIMARY KEY (pk, sk))', made);
   result := made::regclass;
+  PERFORM docpatterns._tenant_table(result);
   EXECUTE format('COMMENT ON TABLE %s IS %L', result,
       'items of a single table; what is in its columns follows from the documents');
   PERFORM docpatterns._single_table_columns(result, indexes, ttl_field);
@@ -101,6 +102,7 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   main text;
 BEGIN
+  PERFORM docpatterns._pattern_allow_triggers(rel);
   SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d
     JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
@@ -237,7 +239,14 @@ BEGIN
       END);
   IF result IS NULL THEN
     result := made::regclass;
+    -- Citus has no defaults of views on distributed tables, which take no writes
+    IF docpatterns._pattern_is_distributed(rel) THEN
+      PERFORM set_config('citus.enable_ddl_propagation', 'off', true);
+    END IF;
     EXECUTE format('ALTER VIEW %s ALTER COLUMN entity SET DEFAULT %L', result, entity);
+    IF docpatterns._pattern_is_distributed(rel) THEN
+      PERFORM set_config('citus.enable_ddl_propagation', 'on', true);
+    END IF;
     EXECUTE format('COMMENT ON VIEW %s IS %L', result, said || t.base);
     PERFORM docpatterns._pattern_copy_grants(rel, result);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', result, t.owner::regrole);

@@ -14,9 +14,11 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
@@ -39,6 +41,8 @@ static Oid depend_link(Form_pg_trigger form, Oid relid, const char *link_id, boo
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *link_id, Oid main);
 static void depend_side(Oid relid);
+static int64 depend_others_on(Oid relid, bool removes);
+static bool trigger_elsewhere(Oid trigger, Oid relid);
 static void options_lock(const char *declared, const char *after);
 static void link_lock(const char *link_id);
 static bool is_queue(Oid relid);
@@ -47,8 +51,8 @@ static const char *first_argument(Relation rel, HeapTuple tuple);
 void
 dp_depend_relation(Oid relid)
 {
-	/* Citus drops shards, each by itself */
-	if (dp_shard_id(relid) != 0)
+	/* Citus drops shards, and tables that it keeps on other servers, each by itself */
+	if (dp_shard_id(relid) != 0 || dp_called_by_citus())
 		return;
 	depend_main(relid);
 	depend_side(relid);
@@ -196,6 +200,9 @@ depend_link(Form_pg_trigger form, Oid relid, const char *link_id, bool aid)
 	side = dp_link_find(link_id, false, relid);
 	if (!OidIsValid(side))
 		return InvalidOid;
+	/* Citus is in between replacing them, and drops the former ones with CASCADE */
+	if (dp_is_distributed(relid) != dp_is_distributed(side))
+		return InvalidOid;
 	if (!beneath)
 		dp_depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
 	if (dp_depend_has_guard(side, InvalidOid))
@@ -328,7 +335,7 @@ depend_side(Oid relid)
 		if (strcmp(first, "side") != 0 && strcmp(first, "part") != 0)
 			continue;
 		main = dp_link_find(first + strlen("side") + 1, true, relid);
-		if (OidIsValid(main))
+		if (OidIsValid(main) && dp_is_distributed(main) == dp_is_distributed(relid))
 			depend_main(main);
 	}
 	systable_endscan(scan);
@@ -367,6 +374,93 @@ dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
 	ObjectAddressSet(referenced, on_class, on);
 	recordDependencyOn(&depender, &referenced, type);
 	CommandCounterIncrement();
+}
+
+/*
+ * Other tables of patterns, their triggers, and functions of patterns that depend on a table.
+ * Returns their number; removes the dependencies if told to.
+ */
+static int64
+depend_others_on(Oid relid, bool removes)
+{
+	Relation rel = table_open(DependRelationId, RowExclusiveLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+	int64 n = 0;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		bool ours = false;
+
+		if (form->objsubid != 0 || form->refobjsubid != 0)
+			continue;
+		if (form->classid == TriggerRelationId)
+			ours = trigger_elsewhere(form->objid, relid);
+		else if (form->classid == ProcedureRelationId)
+			/* PostgreSQL's own dependencies of functions are not automatic */
+			ours = form->deptype == DEPENDENCY_AUTO;
+		else if (form->classid == RelationRelationId)
+			ours = get_rel_relkind(form->objid) == RELKIND_RELATION &&
+				   !get_rel_relispartition(form->objid) &&
+				   dp_depend_has_guard(form->objid, InvalidOid);
+		if (!ours)
+			continue;
+		if (removes)
+			CatalogTupleDelete(rel, &tuple->t_self);
+		n++;
+	}
+	systable_endscan(scan);
+	table_close(rel, RowExclusiveLock);
+	if (n > 0 && removes)
+		CommandCounterIncrement();
+	return n;
+}
+
+/* True if a trigger is one of the extension, on another table. */
+static bool
+trigger_elsewhere(Oid trigger, Oid relid)
+{
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	bool result;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple) && dp_is_own_trigger((Form_pg_trigger) GETSTRUCT(tuple)) &&
+			 ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid != relid;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* _pattern_linked(rel) -> whether other tables of patterns depend on a table */
+DP_FUNCTION(dp_pattern_linked);
+Datum
+dp_pattern_linked(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(depend_others_on(PG_GETARG_OID(0), false) > 0);
+}
+
+/* _pattern_unlink(rel): removes such dependencies, until pattern_relink(rel). */
+DP_FUNCTION(dp_pattern_unlink);
+Datum
+dp_pattern_unlink(PG_FUNCTION_ARGS)
+{
+	dp_require_owner(PG_GETARG_OID(0));
+	(void) depend_others_on(PG_GETARG_OID(0), true);
+	PG_RETURN_VOID();
 }
 
 /*

@@ -157,6 +157,32 @@ dp_extension_dropping(PG_FUNCTION_ARGS)
 }
 
 /*
+ * _pattern_dropping(): event trigger at the start of DROP TABLE.  Citus replaces a table by a copy
+ * and drops it with CASCADE: raises FEATURE_NOT_SUPPORTED if that would end patterns.
+ */
+DP_FUNCTION(dp_pattern_dropping);
+Datum
+dp_pattern_dropping(PG_FUNCTION_ARGS)
+{
+	DropStmt *stmt;
+	ListCell *lc;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		return (Datum) 0;
+	stmt = (DropStmt *) ((EventTriggerData *) fcinfo->context)->parsetree;
+	if (stmt->behavior != DROP_CASCADE)
+		return (Datum) 0;
+	foreach(lc, stmt->objects)
+	{
+		Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(lc)), NoLock, true);
+
+		if (OidIsValid(relid) && dp_is_distributed(relid))
+			call_with("_tenant_refuse_replacing", relid, InvalidOid);
+	}
+	return (Datum) 0;
+}
+
+/*
  * pattern_relink(rel) -> bigint: records what _pattern_created() records, for the triggers of one
  * table, or of all tables that the caller owns.  pg_upgrade copies triggers but not their
  * dependencies, and creates the event trigger after them.
@@ -235,8 +261,9 @@ trigger_dropped(DropStmt *stmt)
 
 		if (strncmp(strVal(llast(names)), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		relid = RangeVarGetRelid(
-			makeRangeVarFromNameList(list_truncate(names, list_length(names) - 1)), NoLock, true);
+		relid =
+			RangeVarGetRelid(makeRangeVarFromNameList(list_truncate(names, list_length(names) - 1)),
+							 NoLock, true);
 		if (!OidIsValid(relid) || !dp_is_distributed(relid))
 			continue;
 		CommandCounterIncrement();
@@ -244,11 +271,16 @@ trigger_dropped(DropStmt *stmt)
 	}
 }
 
-/* Citus creates no triggers for TRUNCATE on shards. */
+/*
+ * Citus creates shards without identity columns.  With the other triggers of a table it creates
+ * those for TRUNCATE, but not on shards that a table has already.
+ */
 static void
 shard_triggers(Oid relid)
 {
-	if (dp_is_distributed(relid) || dp_shard_id(relid) != 0)
+	if (dp_shard_id(relid) != 0)
+		call_with("_shard_identity", relid, InvalidOid);
+	else if (dp_is_distributed(relid))
 		call_with("_shard_truncate_triggers", relid, InvalidOid);
 }
 

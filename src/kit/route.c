@@ -75,17 +75,25 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	ListCell *lc;
 	char *condition = "true";
 	int64 sum = 0;
+	Oid shard;
 	int i;
 
 	if (!OidIsValid(relid) || !dp_is_distributed(relid))
 		return false;
+	/* also because a query in a shard cannot start another one */
+	shard = dp_shard_here(relid);
+	if (OidIsValid(shard))
+	{
+		fcinfo->args[0].value = ObjectIdGetDatum(shard);
+		return false;
+	}
 	if (route != DP_ROUTE_KEY)
 		parts = dp_shard_parts(relid);
 	if (route == DP_ROUTE_WHOLE && list_length(parts) > 1)
 		refuse_whole(fcinfo, relid);
 
-	call.rows = fcinfo->flinfo->fn_retset || get_call_result_type(fcinfo, NULL, NULL) ==
-												 TYPEFUNC_COMPOSITE;
+	call.rows =
+		fcinfo->flinfo->fn_retset || get_call_result_type(fcinfo, NULL, NULL) == TYPEFUNC_COMPOSITE;
 	initStringInfo(&call.arguments);
 	SPI_connect();
 	if (route == DP_ROUTE_KEY && dp_is_hashed(relid))
@@ -126,7 +134,8 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	return true;
 }
 
-/* Adds an argument, by parameters.  A record becomes a row of them: only its server knows its type. */
+/* Adds an argument, by parameters.  A record becomes a row of them: only its server knows its type.
+ */
 static void
 call_argument(Call *call, int argno)
 {
@@ -151,16 +160,15 @@ call_argument(Call *call, int argno)
 			bool isnull;
 			Datum value = heap_getattr(&tuple, i + 1, desc, &isnull);
 
-			appendStringInfo(
-				sql, "%s$%d", i == 0 ? "" : ", ",
-				call_parameter(call, TupleDescAttr(desc, i)->atttypid, value, isnull));
+			appendStringInfo(sql, "%s$%d", i == 0 ? "" : ", ",
+							 call_parameter(call, TupleDescAttr(desc, i)->atttypid, value, isnull));
 		}
 		appendStringInfoChar(sql, ')');
 	}
 	else
-		appendStringInfo(
-			sql, "$%d",
-			call_parameter(call, type, fcinfo->args[argno].value, PG_ARGISNULL(argno)));
+		appendStringInfo(sql, "$%d",
+						 call_parameter(call, type, fcinfo->args[argno].value,
+										PG_ARGISNULL(argno)));
 }
 
 /* Adds a parameter, and returns its number.  A literal of unknown type is text. */

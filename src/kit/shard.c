@@ -34,11 +34,15 @@ typedef struct Shard
 	Oid table;
 	char *minimum; /* NULL for the only shard of a table */
 	int32 group;   /* of co-located tables */
+	bool copied;   /* to every server */
 	bool known;    /* false while a move or split creates it */
 } Shard;
 
 /* pg_dist_partition.partmethod */
 #define DISTRIBUTED_BY_HASH 'h'
+
+/* pg_dist_partition.repmodel of a reference table */
+#define COPIED 't'
 
 /* Attempts to find a value for each shard, per shard */
 #define ATTEMPTS_PER_SHARD 1000
@@ -63,6 +67,13 @@ citus_loaded(void)
 	if (preloaded < 0)
 		preloaded = GetConfigOption("citus.shard_count", true, false) != NULL;
 	return preloaded && OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE));
+}
+
+bool
+dp_called_by_citus(void)
+{
+	return strncmp(application_name, "citus_internal", strlen("citus_internal")) == 0 &&
+		   citus_loaded();
 }
 
 /* Copies the rows of a catalog that have this value. */
@@ -192,7 +203,8 @@ some_value(Oid type, int n)
 	return NULL;
 }
 
-/* Finds a value for each shard by trying.  The hash is that of the type's default operator class. */
+/* Finds a value for each shard by trying.  The hash is that of the type's default operator class.
+ */
 List *
 dp_shard_parts(Oid relid)
 {
@@ -202,8 +214,8 @@ dp_shard_parts(Oid relid)
 	List *rows;
 	ListCell *lc;
 
-	rows = catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
-						&columns);
+	rows =
+		catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid), &columns);
 	foreach(lc, rows)
 	{
 		DpShardPart *part = palloc(sizeof(DpShardPart));
@@ -213,13 +225,12 @@ dp_shard_parts(Oid relid)
 		part->condition =
 			attnum == InvalidAttrNumber
 				? "true"
-				: shard_condition(
-					  relid, attnum,
-					  TextDatumGetCString(
-						  catalog_value(lfirst(lc), columns, "shardminvalue", &isnull)),
-					  TextDatumGetCString(
-						  catalog_value(lfirst(lc), columns, "shardmaxvalue", &isnull)),
-					  ATTEMPTS_PER_SHARD * list_length(rows));
+				: shard_condition(relid, attnum,
+								  TextDatumGetCString(catalog_value(lfirst(lc), columns,
+																	"shardminvalue", &isnull)),
+								  TextDatumGetCString(catalog_value(lfirst(lc), columns,
+																	"shardmaxvalue", &isnull)),
+								  ATTEMPTS_PER_SHARD * list_length(rows));
 		parts = lappend(parts, part);
 	}
 	return parts;
@@ -251,25 +262,23 @@ shard_condition(Oid relid, AttrNumber attnum, const char *low, const char *high,
 
 		if (value == NULL)
 			break;
-		hash = DatumGetInt32(
-			FunctionCall1Coll(&entry->hash_proc_finfo, collation,
-							  OidInputFunctionCall(input, value, param, typmod)));
+		hash = DatumGetInt32(FunctionCall1Coll(&entry->hash_proc_finfo, collation,
+											   OidInputFunctionCall(input, value, param, typmod)));
 		if (hash < least || hash > greatest)
 			continue;
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "b.%s", quote_identifier(column));
 		dp_sql_operator(&sql, entry->eq_opr);
-		appendStringInfo(
-			&sql, "%s::%s", quote_literal_cstr(value),
-			format_type_extended(type, typmod,
-								 FORMAT_TYPE_FORCE_QUALIFY | FORMAT_TYPE_TYPEMOD_GIVEN));
+		appendStringInfo(&sql, "%s::%s", quote_literal_cstr(value),
+						 format_type_extended(type, typmod,
+											  FORMAT_TYPE_FORCE_QUALIFY |
+												  FORMAT_TYPE_TYPEMOD_GIVEN));
 		return sql.data;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot reach the shards of table \"%s\"", dp_relation_name(relid)),
-			 errdetail("It is distributed by column \"%s\" of type %s.", column,
-					   format_type_be(type))));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot reach the shards of table \"%s\"", dp_relation_name(relid)),
+					errdetail("It is distributed by column \"%s\" of type %s.", column,
+							  format_type_be(type))));
 }
 
 /* _pattern_shards(rel) -> (shard, condition) */
@@ -335,7 +344,10 @@ shard_read(Oid relid, Shard *shard)
 	row = catalog_row("pg_dist_partition", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(shard->table),
 					  &columns);
 	if (row != NULL)
+	{
 		shard->group = DatumGetInt32(catalog_value(row, columns, "colocationid", &isnull));
+		shard->copied = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull)) == COPIED;
+	}
 	return row != NULL;
 }
 
@@ -376,6 +388,37 @@ dp_shard_table(Oid relid)
 	return shard_read(relid, &shard) ? shard.table : InvalidOid;
 }
 
+Oid
+dp_shard_here(Oid relid)
+{
+	TupleDesc columns;
+	TupleDesc columns_here;
+	List *shards;
+	HeapTuple here;
+	ListCell *lc;
+	int64 id;
+	bool isnull;
+
+	if (!dp_is_distributed(relid) || dp_is_hashed(relid))
+		return InvalidOid;
+	shards =
+		catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid), &columns);
+	if (list_length(shards) != 1)
+		return InvalidOid;
+	id = DatumGetInt64(catalog_value(linitial(shards), columns, "shardid", &isnull));
+	/* the server that had a moved shard may not have dropped it yet */
+	foreach(lc, catalog_rows("pg_dist_placement", "shardid", F_INT8EQ, Int64GetDatum(id), &columns))
+	{
+		Datum group = catalog_value(lfirst(lc), columns, "groupid", &isnull);
+
+		here = catalog_row("pg_dist_local_group", "groupid", F_INT4EQ, group, &columns_here);
+		if (here != NULL)
+			return get_relname_relid(psprintf("%s_" INT64_FORMAT, get_rel_name(relid), id),
+									 get_rel_namespace(relid));
+	}
+	return InvalidOid;
+}
+
 bool
 dp_shard_pair(Oid relid, Oid other)
 {
@@ -388,15 +431,15 @@ dp_shard_pair(Oid relid, Oid other)
 		return is_a == is_b;
 	if (!a.known || !b.known)
 		return false;
-	if (a.minimum == NULL || b.minimum == NULL)
-		/* a reference table has its only shard on every server */
+	if (a.copied || b.copied)
 		return true;
-	return a.group == b.group && strcmp(a.minimum, b.minimum) == 0;
+	return a.group == b.group && (a.minimum == NULL) == (b.minimum == NULL) &&
+		   (a.minimum == NULL || strcmp(a.minimum, b.minimum) == 0);
 }
 
 /*
- * _pattern_distribution(rel) -> (method, column_name, colocation, of_table): how Citus distributes a
- * table, or of which table a shard is.
+ * _pattern_distribution(rel) -> (method, column_name, colocation, of_table): how Citus distributes
+ * a table, or of which table a shard is.
  */
 DP_FUNCTION(dp_pattern_distribution);
 Datum
@@ -423,10 +466,10 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 
 		values[2] = catalog_value(row, columns, "colocationid", &nulls[2]);
 		nulls[0] = false;
-		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber       ? "hash"
-										: model == 't'                    ? "copied"
+		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber     ? "hash"
+										: model == COPIED               ? "copied"
 										: DatumGetInt32(values[2]) != 0 ? "single"
-																		  : "local");
+																		: "local");
 		if (attnum != InvalidAttrNumber)
 		{
 			nulls[1] = false;

@@ -17,9 +17,18 @@
 /* True for a distributed table, which has no rows itself; false for its shards. */
 extern bool dp_is_distributed(Oid relid);
 
+/* True in a session by which Citus does on this server what another one needs. */
+extern bool dp_called_by_citus(void);
+
 /* The ID of a shard, or 0 for another relation; and the table of which it is one, or InvalidOid. */
 extern int64 dp_shard_id(Oid relid);
 extern Oid dp_shard_table(Oid relid);
+
+/*
+ * The only shard of a distributed table, if it is on this server; InvalidOid for other tables, and
+ * if a shard has another name because that of its table is long.
+ */
+extern Oid dp_shard_here(Oid relid);
 
 /*
  * True if a pattern of one relation can have the other one as its second table: both are shards
@@ -50,8 +59,8 @@ typedef struct DpShardPart
 extern List *dp_shard_parts(Oid relid);
 
 /*
- * How a call whose first argument is a distributed table reaches the table's rows.  A table with one
- * shard gets every call there.
+ * How a call whose first argument is a distributed table reaches the table's rows.  A table with
+ * one shard gets every call there.
  */
 typedef enum DpRoute
 {
@@ -76,7 +85,7 @@ extern bool dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, D
 	Datum name(PG_FUNCTION_ARGS)                                                                   \
 	{                                                                                              \
 		Datum result;                                                                              \
-																								   \
+                                                                                                   \
 		return dp_route(fcinfo, route, key_argument, &result) ? result : name##_here(fcinfo);      \
 	}                                                                                              \
 	static Datum name##_here(PG_FUNCTION_ARGS)
