@@ -621,6 +621,11 @@ CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, na
   RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF docpatterns._pattern_table_of(rel) <> rel THEN
+    RAISE EXCEPTION 'side table "%" of a shard is missing', made
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = 'It has been moved or dropped by hand.';
+  END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_require_no_table(made);
   EXECUTE format('CREATE %sTABLE %s (%s) %s', CASE (SELECT c.relpersistence FROM pg_class c

@@ -11,19 +11,17 @@ COMMENT ON FUNCTION docpatterns._pattern_distribution(regclass) IS
   '"shard" for a part of such a table (of_table), NULL for a table without Citus; tables with the '
   'same colocation have their shards together';
 
--- Triggers on distributed tables are allowed until the transaction ends; with them, Citus changes
--- one shard after another.
 CREATE FUNCTION docpatterns._pattern_allow_triggers(rel regclass) RETURNS void
-LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF (docpatterns._pattern_distribution(rel)).method <> 'shard' THEN
-    PERFORM set_config('citus.enable_unsafe_triggers', 'on', true),
-      set_config('citus.multi_shard_modify_mode', 'sequential', true);
-  END IF;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_pattern_allow_triggers' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_allow_triggers(regclass) IS
   'lets this transaction create triggers on a table that Citus distributes';
+
+CREATE FUNCTION docpatterns._pattern_table_of(rel regclass) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((docpatterns._pattern_distribution($1)).of_table, $1)
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_table_of(regclass) IS
+  'the table that has the views of a pattern: of a shard, the distributed table';
 
 -- Distributes a table beside rel as rel is distributed, so that Citus moves their shards together.
 CREATE FUNCTION docpatterns._pattern_distribute_side(made regclass, rel regclass,

@@ -41,6 +41,7 @@
 #include "bson/catalog.h"
 #include "kit/note.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -243,6 +244,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	repair = strcmp(verb, "repair") == 0;
 	if (repair || strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
 		require_seen(rel);
+	dp_allow_triggers(rel);
 	decl = decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3));
 	if (decl != NULL)
 		dp_require_own_sides(decl);
@@ -269,7 +271,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	decl = repair ? decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3)) : NULL;
-	if (decl != NULL && decl->methods->side != NULL)
+	if (decl != NULL && decl->methods->side != NULL && !dp_is_distributed(rel))
 	{
 		LockRelationOid(rel, RowExclusiveLock);
 		decl->methods->side->drop_orphans(decl);

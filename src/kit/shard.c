@@ -444,6 +444,26 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 }
 
 void
+dp_allow_triggers(Oid relid)
+{
+	if (!dp_is_distributed(relid))
+		return;
+	set_config_option("citus.enable_unsafe_triggers", "on", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_LOCAL, true, 0, false);
+	set_config_option("citus.multi_shard_modify_mode", "sequential", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_LOCAL, true, 0, false);
+}
+
+/* _pattern_allow_triggers(rel) */
+DP_FUNCTION(dp_pattern_allow_triggers);
+Datum
+dp_pattern_allow_triggers(PG_FUNCTION_ARGS)
+{
+	dp_allow_triggers(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+void
 dp_refuse_distributed(Oid relid)
 {
 	if (dp_is_distributed(relid))

@@ -36,6 +36,12 @@ extern void dp_refuse_distributed(Oid relid);
 /* True for a table that is distributed by the hash of a column. */
 extern bool dp_is_hashed(Oid relid);
 
+/*
+ * Citus refuses triggers on distributed tables.  Allows them until the transaction ends; with them,
+ * Citus changes one shard after another.  Does nothing for another table.
+ */
+extern void dp_allow_triggers(Oid relid);
+
 /* A shard of a distributed table, and SQL: a condition on a row b that sends a query there. */
 typedef struct DpShardPart
 {
