@@ -40,8 +40,8 @@ BEGIN
         RAISE EXCEPTION 'the table "%" cannot be distributed with table "%"',
           docpatterns._relname(made), docpatterns._relname(rel)
           USING ERRCODE = 'feature_not_supported',
-            DETAIL = 'Its rows do not belong to one document.',
-            HINT = 'Distribute the schema of the table instead of its rows, with '
+            DETAIL = 'Its rows do not have the column by which the other table is distributed.',
+            HINT = 'Distribute the table by a key of type bson_value, or its schema with '
               'citus_schema_distribute().';
       END IF;
       EXECUTE 'SELECT create_distributed_table($1, $2, colocate_with => $3)'

@@ -34,11 +34,13 @@ typedef struct Shard
 	Oid table;
 	char *minimum; /* NULL for the only shard of a table */
 	int32 group;   /* of co-located tables */
+	bool is_copy;  /* of all rows, one on each server */
 	bool known;    /* false while a move or split creates it */
 } Shard;
 
-/* pg_dist_partition.partmethod */
+/* pg_dist_partition.partmethod, and .repmodel */
 #define DISTRIBUTED_BY_HASH 'h'
+#define COPIED 't'
 
 /* Attempts to find a value for each shard, per shard */
 #define ATTEMPTS_PER_SHARD 1000
@@ -335,7 +337,10 @@ shard_read(Oid relid, Shard *shard)
 	row = catalog_row("pg_dist_partition", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(shard->table),
 					  &columns);
 	if (row != NULL)
+	{
 		shard->group = DatumGetInt32(catalog_value(row, columns, "colocationid", &isnull));
+		shard->is_copy = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull)) == COPIED;
+	}
 	return row != NULL;
 }
 
@@ -377,6 +382,14 @@ dp_shard_table(Oid relid)
 }
 
 bool
+dp_shard_is_copy(Oid relid)
+{
+	Shard shard;
+
+	return shard_read(relid, &shard) && shard.is_copy;
+}
+
+bool
 dp_shard_pair(Oid relid, Oid other)
 {
 	Shard a;
@@ -388,9 +401,10 @@ dp_shard_pair(Oid relid, Oid other)
 		return is_a == is_b;
 	if (!a.known || !b.known)
 		return false;
-	if (a.minimum == NULL || b.minimum == NULL)
-		/* a reference table has its only shard on every server */
+	if (a.is_copy || b.is_copy)
 		return true;
+	if (a.minimum == NULL || b.minimum == NULL)
+		return a.group == b.group && a.minimum == b.minimum;
 	return a.group == b.group && strcmp(a.minimum, b.minimum) == 0;
 }
 
@@ -424,7 +438,7 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 		values[2] = catalog_value(row, columns, "colocationid", &nulls[2]);
 		nulls[0] = false;
 		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber       ? "hash"
-										: model == 't'                    ? "copied"
+										: model == COPIED                 ? "copied"
 										: DatumGetInt32(values[2]) != 0 ? "single"
 																		  : "local");
 		if (attnum != InvalidAttrNumber)

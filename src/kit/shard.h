@@ -21,6 +21,9 @@ extern bool dp_is_distributed(Oid relid);
 extern int64 dp_shard_id(Oid relid);
 extern Oid dp_shard_table(Oid relid);
 
+/* True for the shard of a table of which each server has all rows. */
+extern bool dp_shard_is_copy(Oid relid);
+
 /*
  * True if a pattern of one relation can have the other one as its second table: both are shards
  * that belong together, or neither is a shard.

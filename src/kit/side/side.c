@@ -133,7 +133,10 @@ require_primary_key(DpDecl *decl, Oid side, const AttrNumber *numbers, int n)
 		for (int i = 0; i < n; i++)
 			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "",
 							 get_attname(side, numbers[i], false));
-		if (IndexRelationGetNumberOfKeyAttributes(index) != n ||
+		/* on Citus it ends with the column by which rows are distributed */
+		if (IndexRelationGetNumberOfKeyAttributes(index) < n ||
+			(IndexRelationGetNumberOfKeyAttributes(index) > n && dp_shard_id(side) == 0 &&
+			 !dp_is_distributed(side)) ||
 			memcmp(index->rd_index->indkey.values, numbers, sizeof(AttrNumber) * n) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
