@@ -20,6 +20,7 @@ BEGIN
         docpatterns._relname(source) USING ERRCODE = 'undefined_table';
   END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, source);
+  PERFORM docpatterns._shard_require_beside(rel, source);
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
   IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q
         WHERE q.oid = rel) <> 't' THEN

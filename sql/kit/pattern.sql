@@ -41,7 +41,7 @@ COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION docpatterns._pattern_facts(pattern text, OUT creates_table boolean, OUT views text,
-  OUT adopts text, OUT adopt_hint text, OUT waiting text)
+  OUT adopts text, OUT adopt_hint text, OUT waiting text, OUT whole_table boolean)
   AS 'MODULE_PATHNAME', 'dp_pattern_facts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._pattern_facts(text) IS
   'what src/kit/registry.h has of a pattern; NULLs where it says nothing';

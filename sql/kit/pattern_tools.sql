@@ -549,6 +549,7 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._pattern_options(pattern, given);
 BEGIN
+  PERFORM docpatterns._shard_require_fit(rel, pattern);
   PERFORM docpatterns._pattern_require_unused(rel, @extschema@.bson_get_text(options, 'name'));
   PERFORM docpatterns._pattern_verify(rel, pattern, options);
   PERFORM docpatterns._pattern_allow_triggers(rel);

@@ -456,7 +456,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 }
 
 /*
- * _pattern_facts(pattern) -> (creates_table, views, adopts, adopt_hint, waiting)
+ * _pattern_facts(pattern) -> (creates_table, views, adopts, adopt_hint, waiting, whole_table)
  */
 DP_FUNCTION(dp_pattern_facts);
 Datum
@@ -464,8 +464,8 @@ dp_pattern_facts(PG_FUNCTION_ARGS)
 {
 	const DpPattern *pattern = dp_pattern_find(text_argument(fcinfo, 0));
 	TupleDesc desc;
-	Datum values[5] = { 0 };
-	bool nulls[5] = { false };
+	Datum values[6] = { 0 };
+	bool nulls[6] = { false };
 
 	if (pattern == NULL)
 		PG_RETURN_NULL();
@@ -476,6 +476,7 @@ dp_pattern_facts(PG_FUNCTION_ARGS)
 	put_text(pattern->adopts, &values[2], &nulls[2]);
 	put_text(pattern->adopt_hint, &values[3], &nulls[3]);
 	put_text(pattern->waiting, &values[4], &nulls[4]);
+	values[5] = BoolGetDatum(pattern->whole_table);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 

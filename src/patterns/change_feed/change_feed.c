@@ -120,6 +120,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(change_feed) = { .name = "change_feed",
+								   .whole_table = true,
 								   .keeps_originals = true,
 								   .options = options,
 								   .partition = dp_change_feed_partition };

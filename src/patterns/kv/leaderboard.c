@@ -76,6 +76,7 @@ static const DpOption leaderboard_options[] = {
 };
 
 DP_DEFINE_PATTERN(kv_leaderboard) = { .name = "kv_leaderboard",
+									  .whole_table = true,
 									  .creator = "kv_leaderboard",
 									  .options = leaderboard_options,
 									  .depend = leaderboard_depend,

@@ -108,6 +108,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = merge_all_groups };
 
 DP_DEFINE_PATTERN(polymorphic_merge) = { .name = PATTERN,
+										 .whole_table = true,
 										 .creator = PATTERN,
 										 .adopt_hint = "Insert rows into {source} that give them.",
 										 .options = options,

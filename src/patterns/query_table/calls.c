@@ -249,6 +249,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(query_table) = { .name = "query_table",
+								   .whole_table = true,
 								   .creator = "query_table_create",
 								   .options = options,
 								   .repair_row = query_table_repair_row,

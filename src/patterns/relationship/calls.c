@@ -32,6 +32,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(relationship) = { .name = "relationship",
+									.whole_table = true,
 									.options = options,
 									.repair_row = relationship_repair_row,
 									.process_note = dp_relationship_process_note };

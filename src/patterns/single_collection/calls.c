@@ -387,6 +387,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(single_collection) = { .name = "single_collection",
+										 .whole_table = true,
 										 .options = options,
 										 .word = dp_single_word,
 										 .repair_row = single_repair_row };
