@@ -20,6 +20,7 @@ BEGIN
         docpatterns._relname(source) USING ERRCODE = 'undefined_table';
   END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, source);
+  PERFORM docpatterns._shard_require_beside(rel, source);
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
   IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q
         WHERE q.oid = rel) <> 't' THEN
@@ -220,13 +221,19 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   link_id text := replace(gen_random_uuid()::text, '-', '');
   queue regclass;
+  -- Citus sends a row to a shard by its key, which is a bson_value here
+  routed boolean := EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel
+    AND a.attname = (docpatterns._pattern_distribution(rel)).column_name
+    AND a.atttypid = '@extschema@.bson_value'::regtype);
 BEGIN
   SELECT docpatterns._pattern_create_table(rel, pattern, name, link_id,
       format('%I.%I', s.nspname, docpatterns._pattern_relation_name(s.nspname, q.relname, name,
         suffix)),
-      'id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, '
-      'delta @extschema@.bson, queued_at timestamptz NOT NULL DEFAULT clock_timestamp()', NULL,
-      format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds)) INTO queue
+      'id bigint GENERATED ALWAYS AS IDENTITY, key @extschema@.bson_value NOT NULL, '
+      'delta @extschema@.bson, queued_at timestamptz NOT NULL DEFAULT clock_timestamp(), '
+      || CASE WHEN routed THEN 'PRIMARY KEY (id, key)' ELSE 'PRIMARY KEY (id)' END, NULL,
+      format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds),
+      CASE WHEN routed THEN 'key' END) INTO queue
     FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
   RETURN link_id;

@@ -41,7 +41,7 @@ COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION docpatterns._pattern_facts(pattern text, OUT creates_table boolean, OUT views text,
-  OUT adopts text, OUT adopt_hint text, OUT waiting text)
+  OUT adopts text, OUT adopt_hint text, OUT waiting text, OUT whole_table boolean)
   AS 'MODULE_PATHNAME', 'dp_pattern_facts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._pattern_facts(text) IS
   'what src/kit/registry.h has of a pattern; NULLs where it says nothing';
@@ -499,6 +499,17 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c
         WHERE c.oid = $1), q.owner::text FROM docpatterns._pattern_taken($1, $2, $3) q
     UNION ALL
+    SELECT 'view ' || l.label, 'present', 'missing'
+      FROM declared d CROSS JOIN unnest(docpatterns._pattern_view_labels($2, d.options)) AS l (label)
+      WHERE docpatterns._pattern_is_distributed($1)
+        AND docpatterns._pattern_made_view($1, $2, $3, l.label) IS NULL
+    UNION ALL
+    SELECT 'shards', format('with those of %s', $1), format('%s has its own', t.tab) FROM tables t
+      WHERE docpatterns._pattern_is_distributed($1)
+        AND (docpatterns._pattern_distribution(t.tab)).colocation IS DISTINCT FROM
+          (docpatterns._pattern_distribution($1)).colocation
+        AND (docpatterns._pattern_distribution(t.tab)).method IS DISTINCT FROM 'copied'
+    UNION ALL
     SELECT 'inheritance', format('no table inherits from %s', t.tab), i.inhrelid::regclass::text
       FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab
         WHERE c.relkind = 'r'
@@ -506,19 +517,25 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text) IS
   'violations in the catalogs by the tables of a declaration: another primary key, missing or '
-  'disabled triggers, tables that a crash would empty, views of other owners, tables that inherit';
+  'disabled triggers, tables that a crash would empty, views of other owners, tables that inherit, '
+  'and on Citus shards in other places and missing views';
 
 CREATE FUNCTION docpatterns._pattern_check_shards(rel regclass, pattern text, name text)
   RETURNS SETOF pattern_violation
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
+  c record;
 BEGIN
   FOR s IN SELECT q.* FROM docpatterns._pattern_shard_places(rel) q LOOP
-    RETURN QUERY EXECUTE format('SELECT $1, $2, $3, c.key, c.what, c.expected, '
-        'format(''%%s (%%s)'', c.found, $4) FROM (%s) AS q CROSS JOIN LATERAL '
-        '@extschema@.pattern_check(q.rel, $3) AS c',
-        docpatterns._shard_query(rel, s.condition, 's.rel')) USING rel, pattern, name, s.place;
+    -- OIDs are those of another server; views and functions are looked for beside the table
+    FOR c IN EXECUTE format('SELECT v.key, v.what, v.expected, v.found FROM (%s) AS q CROSS JOIN '
+        'LATERAL @extschema@.pattern_check(q.rel, $1) AS v',
+        docpatterns._shard_query(rel, s.condition, 's.rel')) USING name LOOP
+      CONTINUE WHEN c.key IS NULL AND c.what ~ '^(view|function) ?';
+      RETURN NEXT (rel, pattern, name, c.key, c.what, c.expected,
+        format('%s (%s)', c.found, s.place))::@extschema@.pattern_violation;
+    END LOOP;
   END LOOP;
 END
 $$;
@@ -698,6 +715,11 @@ BEGIN
   IF docpatterns._pattern_is_distributed(pattern_repair.rel) THEN
     done := docpatterns._pattern_sum_shards(pattern_repair.rel,
         format('@extschema@.pattern_repair(s.rel, %L, %L)', d.name, accept_loss));
+    IF EXISTS (SELECT FROM docpatterns._pattern_check_declaration(pattern_repair.rel, d.pattern,
+          d.name) c WHERE starts_with(c.what, 'view')) THEN
+      done := done + docpatterns._pattern_call('repair', pattern_repair.rel, d.pattern, d.name,
+          NULL)::bigint;
+    END IF;
     PERFORM docpatterns._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
     RETURN done;
   END IF;
@@ -752,7 +774,6 @@ BEGIN
       docpatterns._relname(pattern_alter.rel)
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call pattern_build() first.';
   END IF;
-  PERFORM docpatterns._pattern_allow_triggers(pattern_alter.rel);
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
     pattern_alter.options);
 END
@@ -767,7 +788,6 @@ CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL,
   keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM docpatterns._pattern_allow_triggers(pattern_disable.rel);
   RETURN (
     SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name,
         @extschema@.bson_build('keep_data', $3))::bigint
@@ -1077,7 +1097,8 @@ DECLARE
   qualified text;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
-  IF docpatterns._pattern_whole_view(rel) IS NOT NULL THEN
+  IF docpatterns._pattern_whole_view(rel) IS NOT NULL
+      OR docpatterns._pattern_table_of(rel) <> rel THEN
     RETURN;
   END IF;
   view_name := docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL, 'whole');
@@ -1141,7 +1162,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     JOIN pg_trigger t ON t.tgrelid = v.oid
       AND t.tgfoid = 'docpatterns.pattern_whole_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
-    AND d.refobjid = $1
+    AND d.refobjid = docpatterns._pattern_table_of($1)
     AND 'security_invoker=true' = ANY (v.reloptions)
       AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1

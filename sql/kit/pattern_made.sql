@@ -43,7 +43,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
     CROSS JOIN LATERAL docpatterns._pattern_read_mark(CASE
         WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END) AS m
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
-    AND d.refobjid = $1
+    AND d.refobjid = docpatterns._pattern_table_of($1)
     AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid
         AND f.refclassid = 'pg_proc'::regclass
                   AND f.refobjid = 'docpatterns._pattern_made(text)'::regprocedure)

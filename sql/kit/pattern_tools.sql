@@ -549,6 +549,7 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._pattern_options(pattern, given);
 BEGIN
+  PERFORM docpatterns._shard_require_fit(rel, pattern);
   PERFORM docpatterns._pattern_require_unused(rel, @extschema@.bson_get_text(options, 'name'));
   PERFORM docpatterns._pattern_verify(rel, pattern, options);
   PERFORM docpatterns._pattern_allow_triggers(rel);
@@ -621,6 +622,11 @@ CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, na
   RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF docpatterns._pattern_table_of(rel) <> rel THEN
+    RAISE EXCEPTION 'side table "%" of a shard is missing', made
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = 'It has been moved or dropped by hand.';
+  END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_require_no_table(made);
   EXECUTE format('CREATE %sTABLE %s (%s) %s', CASE (SELECT c.relpersistence FROM pg_class c
@@ -760,7 +766,6 @@ BEGIN
               s.link_id, name))
       AND s.side IS NOT NULL
   LOOP
-    PERFORM docpatterns._tenant_require_together(rel, t.tab);
     IF docpatterns._pattern_lasts_longer(rel, t.tab)
         AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a
           WHERE a.label = t.label) THEN

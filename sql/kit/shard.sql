@@ -11,19 +11,17 @@ COMMENT ON FUNCTION docpatterns._pattern_distribution(regclass) IS
   '"shard" for a part of such a table (of_table), NULL for a table without Citus; tables with the '
   'same colocation have their shards together';
 
--- Triggers on distributed tables are allowed until the transaction ends; with them, Citus changes
--- one shard after another.
 CREATE FUNCTION docpatterns._pattern_allow_triggers(rel regclass) RETURNS void
-LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF (docpatterns._pattern_distribution(rel)).method <> 'shard' THEN
-    PERFORM set_config('citus.enable_unsafe_triggers', 'on', true),
-      set_config('citus.multi_shard_modify_mode', 'sequential', true);
-  END IF;
-END
-$$;
+  AS 'MODULE_PATHNAME', 'dp_pattern_allow_triggers' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_allow_triggers(regclass) IS
   'lets this transaction create triggers on a table that Citus distributes';
+
+CREATE FUNCTION docpatterns._pattern_table_of(rel regclass) RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((docpatterns._pattern_distribution($1)).of_table, $1)
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_table_of(regclass) IS
+  'the table that has the views of a pattern: of a shard, the distributed table';
 
 -- Distributes a table beside rel as rel is distributed, so that Citus moves their shards together.
 CREATE FUNCTION docpatterns._pattern_distribute_side(made regclass, rel regclass,
@@ -38,7 +36,7 @@ BEGIN
   PERFORM docpatterns._pattern_allow_triggers(rel);
   IF method = 'single' AND (SELECT a.relnamespace <> b.relnamespace FROM pg_class a, pg_class b
       WHERE a.oid = made AND b.oid = rel) THEN
-    PERFORM docpatterns._tenant_require_together(rel, made);
+    PERFORM docpatterns._shard_require_beside(rel, made);
   END IF;
   CASE method
     WHEN 'hash' THEN
@@ -46,8 +44,8 @@ BEGIN
         RAISE EXCEPTION 'the table "%" cannot be distributed with table "%"',
           docpatterns._relname(made), docpatterns._relname(rel)
           USING ERRCODE = 'feature_not_supported',
-            DETAIL = 'Its rows do not belong to one document.',
-            HINT = 'Distribute the schema of the table instead of its rows, with '
+            DETAIL = 'Its rows do not have the column by which the other table is distributed.',
+            HINT = 'Distribute the table by a key of type bson_value, or its schema with '
               'citus_schema_distribute().';
       END IF;
       EXECUTE 'SELECT create_distributed_table($1, $2, colocate_with => $3)'
@@ -200,3 +198,113 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_shard_places(regclass) IS
   'the shards of a distributed table as _pattern_shards() returns them, and where they are';
+
+-- Documents and what they refer to -----------------------------------------------------------------
+
+CREATE FUNCTION docpatterns._shard_by(column_value anyelement, doc bson, path text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_shard_by' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION docpatterns._shard_by(anyelement, bson, text) IS
+  'whether all values at a path of a document equal a column; the condition of constraints that '
+  'keep documents in the shard of what they refer to; error 22023 for a bad path';
+
+CREATE FUNCTION docpatterns._shard_require_by(rel regclass, doc_column text, path text)
+  RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  routed text := (docpatterns._pattern_distribution(rel)).column_name;
+  keys text[];
+BEGIN
+  IF path IS NULL THEN
+    -- it is found by its key
+    SELECT t.keys INTO keys FROM docpatterns._pattern_table(rel, doc_column) t;
+    IF keys <> ARRAY[routed] THEN
+      RAISE EXCEPTION 'table "%" is not distributed by its primary key', docpatterns._relname(rel)
+        USING ERRCODE = 'feature_not_supported',
+          DETAIL = 'Documents of other tables refer to it by its primary key.';
+    END IF;
+  ELSIF NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conrelid = rel AND c.contype = 'c'
+      AND strpos(pg_get_constraintdef(c.oid), format('_shard_by(%I, %I, %L', routed, doc_column,
+        path)) > 0) THEN
+    EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (docpatterns._shard_by(%I, %I, %L))',
+      rel, docpatterns._pattern_object_name((SELECT c.relname FROM pg_class c WHERE c.oid = rel),
+        path, 'shard'), routed, doc_column, path);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_require_by(regclass, text, text) IS
+  'adds a constraint to a distributed table: a field has the value of the column that distributes '
+  'it; path NULL: error 0A000 unless that column is the primary key; error 23514 for documents '
+  'that violate it';
+
+CREATE FUNCTION docpatterns._shard_require_fit(rel regclass, pattern text) RETURNS void
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  method text := (docpatterns._pattern_distribution(rel)).method;
+BEGIN
+  IF method = 'copied' THEN
+    RAISE EXCEPTION 'table "%" is a reference table', docpatterns._relname(rel)
+      USING ERRCODE = 'feature_not_supported',
+        DETAIL = 'Patterns would maintain its copies on each server independently.',
+        HINT = 'Documents of distributed tables can refer to it with reference_enable().';
+  ELSIF method = 'shard' THEN
+    RAISE EXCEPTION 'table "%" is distributed', docpatterns._relname(rel)
+      USING ERRCODE = 'feature_not_supported',
+        HINT = 'Declare the pattern on the distributed table, not on a shard.';
+  ELSIF method = 'hash' AND (docpatterns._pattern_facts(pattern)).whole_table THEN
+    RAISE EXCEPTION 'the % pattern needs all rows of table "%" on one server',
+        replace(pattern, '_', ' '), docpatterns._relname(rel)
+      USING ERRCODE = 'feature_not_supported',
+        DETAIL = 'The table is distributed by a column.',
+        HINT = 'Distribute the schema of the table instead, with citus_schema_distribute().';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_require_fit(regclass, text) IS
+  'error 0A000 for a pattern that cannot be kept on a table as Citus distributes it';
+
+CREATE FUNCTION docpatterns._shard_require_beside(rel regclass, other regclass) RETURNS void
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  r record;
+  o record;
+BEGIN
+  SELECT q.* INTO r FROM docpatterns._pattern_distribution(rel) q;
+  SELECT q.* INTO o FROM docpatterns._pattern_distribution(other) q;
+  IF r.method IS DISTINCT FROM o.method OR r.colocation <> o.colocation THEN
+    RAISE EXCEPTION 'tables "%" and "%" are not on the same servers', docpatterns._relname(rel),
+      docpatterns._relname(other)
+      USING ERRCODE = 'feature_not_supported',
+        HINT = 'Distribute both in one schema, or by key with colocate_with.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_require_beside(regclass, regclass) IS
+  'error 0A000 unless Citus keeps the shards of two tables together, or knows neither';
+
+-- A pattern of two tables reads and writes both on one server.
+CREATE FUNCTION docpatterns._shard_require_together(rel regclass, doc_column text, path text,
+  source regclass, source_doc text, source_path text, copied boolean DEFAULT false) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  s record;
+BEGIN
+  SELECT q.* INTO d FROM docpatterns._pattern_distribution(rel) q;
+  SELECT q.* INTO s FROM docpatterns._pattern_distribution(source) q;
+  IF d.method IS NULL AND s.method IS NULL OR copied AND s.method = 'copied' AND d.method = 'hash'
+  THEN
+    RETURN;
+  END IF;
+  PERFORM docpatterns._shard_require_beside(rel, source);
+  IF d.method = 'hash' THEN
+    PERFORM docpatterns._pattern_allow_triggers(rel);
+    PERFORM docpatterns._shard_require_by(rel, doc_column, path);
+    PERFORM docpatterns._shard_require_by(source, source_doc, source_path);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_require_together(regclass, text, text, regclass, text, text,
+  boolean) IS
+  'error 0A000 unless the rows of both tables that belong together are on one server: they have '
+  'the same shards, by the fields at the paths, or by the primary key where a path is NULL; '
+  'copied: each server may have all of source';

@@ -48,26 +48,6 @@ COMMENT ON FUNCTION docpatterns._tenant_table(regclass) IS
   'distributes a new table if its schema is distributed, and allows triggers on it; error 0A000 '
   'inside of another command';
 
--- Two tables of a pattern must be on the same server.
-CREATE FUNCTION docpatterns._tenant_require_together(rel regclass, other regclass) RETURNS void
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  a record := docpatterns._pattern_distribution(rel);
-  b record := docpatterns._pattern_distribution(other);
-BEGIN
-  IF 'single' IN (a.method, b.method) AND 'copied' IS DISTINCT FROM b.method
-      AND (a.method, a.colocation) IS DISTINCT FROM (b.method, b.colocation) THEN
-    RAISE EXCEPTION 'tables "%" and "%" can be on different servers', docpatterns._relname(rel),
-      docpatterns._relname(other)
-      USING ERRCODE = 'feature_not_supported',
-        DETAIL = 'The tables of a pattern must be in the same distributed schema.',
-        HINT = 'Move one of them with ALTER TABLE .. SET SCHEMA.';
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._tenant_require_together(regclass, regclass) IS
-  'error 0A000 for two tables of which one is in a distributed schema, and the other one is not';
-
 -- Shards have no identity columns. A new shard begins with numbers that no other server has given:
 -- a reader of a change feed must never see a smaller number after a greater one, even if all rows
 -- were purged.

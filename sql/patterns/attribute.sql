@@ -202,6 +202,9 @@ DECLARE
   present regclass := docpatterns._attribute_view(rel);
   qualified text;
 BEGIN
+  IF docpatterns._pattern_table_of(rel) <> rel THEN
+    RETURN;
+  END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   IF present IS NOT NULL THEN
     IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c

@@ -58,6 +58,7 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   SELECT q.doc INTO s FROM docpatterns._derive_source(rel, source, source_doc_column) q;
+  PERFORM docpatterns._shard_require_together(rel, t.doc, target_field, source, s.doc, on_field);
   name := coalesce(name, (SELECT k FROM @extschema@.bson_keys(fields) k LIMIT 1));
   options := docpatterns._pattern_declare(rel, 'computed', @extschema@.bson_build(
     'name', name, 'on_field', on_field, 'fields', fields, 'mode', mode,

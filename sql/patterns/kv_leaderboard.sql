@@ -62,7 +62,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  PERFORM docpatterns._tenant_require_together(rel, to_regclass(format('%I.keys', space)));
+  PERFORM docpatterns._shard_require_beside(rel, to_regclass(format('%I.keys', space)));
   options := docpatterns._pattern_declare(rel, 'kv_leaderboard', @extschema@.bson_build(
     'name', coalesce(name, key), 'space', space, 'key', key, 'score_path', score_path,
     'member_path', member_path, 'doc_column', t.doc));

@@ -88,6 +88,8 @@ BEGIN
     extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name,
           t.owner, create_extras, 'create_extras'));
     PERFORM docpatterns._pattern_require_same_owner(rel, extras_rel);
+    PERFORM docpatterns._shard_require_together(rel, t.doc, NULL, extras_rel,
+      (SELECT p.doc FROM docpatterns._pattern_table(extras_rel, NULL) p), on_field);
     IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = extras_rel) THEN
       RAISE EXCEPTION '"%" is not an ordinary table', docpatterns._relname(extras_rel)
         USING ERRCODE = 'wrong_object_type',

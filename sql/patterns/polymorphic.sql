@@ -285,6 +285,9 @@ DECLARE
   column_name text;
   n int;
 BEGIN
+  IF docpatterns._pattern_table_of(rel) <> rel THEN
+    RETURN;
+  END IF;
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
   SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q
     WHERE q.name = _polymorphic_create_view.variant;

@@ -72,6 +72,8 @@ BEGIN
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, source_doc_column) p;
   PERFORM docpatterns._pattern_require_same_owner(rel, source);
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
+  PERFORM docpatterns._shard_require_together(rel, t.doc, concat_ws('.', field, id_field), source,
+    s.doc, NULL, true);
   options := docpatterns._pattern_declare(rel, 'reference', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'id_field', id_field, 'live', live,
     'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'link_id',

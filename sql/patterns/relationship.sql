@@ -46,6 +46,7 @@ BEGIN
         WHEN cardinality(s.keys) > 1 THEN a ELSE b END)
       USING ERRCODE = 'feature_not_supported', DETAIL = 'An ID must be a single value.';
   END IF;
+  PERFORM docpatterns._shard_require_beside(a, b);
   options := docpatterns._pattern_declare(a, 'relationship', @extschema@.bson_build(
     'name', coalesce(name, a_field), 'field', a_field, 'other_field', b_field, 'missing', missing,
     'on_delete', on_delete, 'symmetric', is_symmetric,

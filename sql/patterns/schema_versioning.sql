@@ -181,6 +181,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_allow_triggers(rel);
   -- the field is written as the documents that are there have it; where none has it yet a migration
   -- looks again
   IF field IS NOT NULL THEN
@@ -870,6 +871,9 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
+  IF docpatterns._pattern_table_of(rel) <> rel THEN
+    RETURN 0;
+  END IF;
   PERFORM docpatterns._schema_versioning_lock(rel,
       ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;

@@ -99,11 +99,22 @@ BEGIN
   IF pause IS NULL OR pause OPERATOR(pg_catalog.<) '0'::pg_catalog.interval THEN
     RAISE EXCEPTION 'pause must not be null or negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  PERFORM docpatterns._pattern_allow_triggers(rel);
   IF NOT @extschema@.bson_exists(p.options, 'type') THEN
     field_type := docpatterns._schema_versioning_type(rel, p.doc, p.field);
     IF field_type IS NOT NULL THEN
       PERFORM @extschema@.pattern_alter(rel, name, @extschema@.bson_build('type', field_type));
     END IF;
+  END IF;
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    FOR l IN SELECT s.* FROM docpatterns._pattern_shards(rel) AS s LOOP
+      EXECUTE docpatterns._shard_query(rel, l.condition, pg_catalog.format(
+          'docpatterns._schema_versioning_migrate_all(s.rel, %L, %L, %L)', filter, wanted, name));
+      IF batch IS NOT NULL THEN
+        COMMIT;
+      END IF;
+    END LOOP;
+    RETURN;
   END IF;
   PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'running', 0, 0, 0, NULL, NULL);
   IF batch IS NOT NULL THEN
@@ -201,6 +212,16 @@ COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, in
   'the rows of a batch. Runs as the owner. A document that fails stops it with the error of the '
   'step and the document''s key, after those before it were committed. Errors: 22023 a version '
   'that is unknown or newer than the current one, 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._schema_versioning_migrate_all(rel regclass, filter bson, target int,
+  name text) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  CALL @extschema@.schema_versioning_migrate(rel, NULL, '0', filter, target, name);
+END
+$$;
+COMMENT ON FUNCTION docpatterns._schema_versioning_migrate_all(regclass, bson, int, text) IS
+  'schema_versioning_migrate in one transaction, for a shard';
 
 -- Upgrade when accessed ---------------------------------------------------------------------------
 

@@ -73,6 +73,8 @@ BEGIN
     RAISE EXCEPTION '"%" is a relation of buckets', docpatterns._relname(source_rel)
       USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
+  PERFORM docpatterns._shard_require_together(rel, t.doc, NULL, source_rel, source_doc_column,
+    on_field);
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',
         source_doc_column), 'link_id', link_id);
   options := @extschema@.bson_set(options, 'removed_link_id',

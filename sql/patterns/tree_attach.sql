@@ -28,6 +28,7 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Attach documents of another table.';
   END IF;
   tree_name := (SELECT f.name FROM docpatterns._pattern_find(tree, tree_name, 'tree') f);
+  PERFORM docpatterns._shard_require_beside(rel, tree);
   options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
     'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
     'ancestors_order', ancestors_order, 'path', path, 'separator', separator,

@@ -710,16 +710,13 @@ replace_trigger(DpDecl *decl, const char *options)
 		DirectFunctionCall1(pg_get_triggerdef, ObjectIdGetDatum(decl->trigger)));
 	char *arguments = psprintf("(%s)", quote_literal_cstr(decl->declared));
 	const char *create = "CREATE TRIGGER";
-	Oid types[1] = { REGCLASSOID };
-	Datum values[1] = { ObjectIdGetDatum(decl->relid) };
 
 	if (strncmp(definition, create, strlen(create)) != 0 || !pg_str_endswith(definition, arguments))
 		elog(ERROR, "unexpected definition of trigger %u", decl->trigger);
 	definition[strlen(definition) - strlen(arguments)] = '\0';
+	dp_allow_triggers(decl->relid);
 	SPI_connect();
-	if (SPI_execute_with_args("SELECT docpatterns._pattern_allow_triggers($1)", 1, types, values,
-							  NULL, false, 0) != SPI_OK_SELECT ||
-		SPI_execute(psprintf("CREATE OR REPLACE TRIGGER%s(%s)", definition + strlen(create),
+	if (SPI_execute(psprintf("CREATE OR REPLACE TRIGGER%s(%s)", definition + strlen(create),
 							 quote_literal_cstr(options)),
 					false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not replace trigger %u", decl->trigger);

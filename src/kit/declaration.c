@@ -77,7 +77,7 @@ static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *decl_hint(Oid relid);
 static Oid declared_on(Oid relid, bool isclone);
-static Oid link_scan(const char *link_id, bool main, Oid relid, bool foreign);
+static Oid link_scan(const char *link_id, bool main, Oid relid, bool foreign, List **all);
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static Oid relation_owner(Oid relid);
 
@@ -347,11 +347,27 @@ dp_link_main(const char *link_id, Oid relid)
 	return last_found;
 }
 
+List *
+dp_link_mains(const char *link_id, Oid relid)
+{
+	List *mains = NIL;
+
+	if (dp_shard_is_copy(relid))
+	{
+		(void) link_scan(link_id, true, relid, false, &mains);
+		/* locks are taken in one order */
+		list_sort(mains, list_oid_cmp);
+	}
+	else if (OidIsValid(dp_link_main(link_id, relid)))
+		mains = list_make1_oid(dp_link_main(link_id, relid));
+	return mains;
+}
+
 Oid
 dp_link_side(const char *link_id, Oid relid)
 {
 	Oid side = dp_link_find(link_id, false, relid);
-	Oid other_owner = OidIsValid(side) ? InvalidOid : link_scan(link_id, false, relid, true);
+	Oid other_owner = OidIsValid(side) ? InvalidOid : link_scan(link_id, false, relid, true, NULL);
 
 	/* the declaration must be reloaded when the table gets the same owner */
 	if (OidIsValid(other_owner))
@@ -845,13 +861,13 @@ declared_on(Oid relid, bool isclone)
 Oid
 dp_link_find(const char *link_id, bool main, Oid relid)
 {
-	return link_scan(link_id, main, relid, false);
+	return link_scan(link_id, main, relid, false, NULL);
 }
 
 void
 dp_link_require_owner(const char *link_id, bool main, Oid relid)
 {
-	Oid other = link_scan(link_id, main, relid, true);
+	Oid other = link_scan(link_id, main, relid, true, NULL);
 
 	if (OidIsValid(other))
 		different_owners(relid, other);
@@ -880,7 +896,7 @@ dp_foreign_side(DpDecl *decl)
 		if (link_id == NULL || OidIsValid(dp_link_find(link_id, false, decl->target)))
 			continue;
 		/* ignore the copy of a schema that belongs to another role */
-		side = link_scan(link_id, false, decl->target, true);
+		side = link_scan(link_id, false, decl->target, true, NULL);
 		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
 			return side;
 	}
@@ -896,9 +912,9 @@ dp_require_own_sides(DpDecl *decl)
 		different_owners(decl->target, side);
 }
 
-/* Searches all triggers, of tables of the same owner as relid or of others. */
+/* Searches all triggers, of tables of the same owner as relid or of others. Adds all it finds. */
 static Oid
-link_scan(const char *link_id, bool main, Oid relid, bool foreign)
+link_scan(const char *link_id, bool main, Oid relid, bool foreign, List **all)
 {
 	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -945,6 +961,8 @@ link_scan(const char *link_id, bool main, Oid relid, bool foreign)
 			continue;
 		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
 			result = form->tgrelid;
+		if (all != NULL)
+			*all = list_append_unique_oid(*all, form->tgrelid);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

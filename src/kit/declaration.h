@@ -120,6 +120,12 @@ extern Oid dp_link_main(const char *link_id, Oid relid);
 extern Oid dp_link_side(const char *link_id, Oid relid);
 
 /*
+ * The tables whose declaration has a link ID: one, or all its shards on this server if relid is a
+ * copy of a table that Citus has on each server.
+ */
+extern List *dp_link_mains(const char *link_id, Oid relid);
+
+/*
  * Does the same without cache or declaration, because a table may be incomplete during a restore.
  */
 extern Oid dp_link_find(const char *link_id, bool main, Oid relid);

@@ -41,6 +41,7 @@
 #include "bson/catalog.h"
 #include "kit/note.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -243,6 +244,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	repair = strcmp(verb, "repair") == 0;
 	if (repair || strcmp(verb, "alter") == 0 || strcmp(verb, "disable") == 0)
 		require_seen(rel);
+	dp_allow_triggers(rel);
 	decl = decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3));
 	if (decl != NULL)
 		dp_require_own_sides(decl);
@@ -269,7 +271,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	decl = repair ? decl_of(rel, text_argument(fcinfo, 2), text_argument(fcinfo, 3)) : NULL;
-	if (decl != NULL && decl->methods->side != NULL)
+	if (decl != NULL && decl->methods->side != NULL && !dp_is_distributed(rel))
 	{
 		LockRelationOid(rel, RowExclusiveLock);
 		decl->methods->side->drop_orphans(decl);
@@ -454,7 +456,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 }
 
 /*
- * _pattern_facts(pattern) -> (creates_table, views, adopts, adopt_hint, waiting)
+ * _pattern_facts(pattern) -> (creates_table, views, adopts, adopt_hint, waiting, whole_table)
  */
 DP_FUNCTION(dp_pattern_facts);
 Datum
@@ -462,8 +464,8 @@ dp_pattern_facts(PG_FUNCTION_ARGS)
 {
 	const DpPattern *pattern = dp_pattern_find(text_argument(fcinfo, 0));
 	TupleDesc desc;
-	Datum values[5] = { 0 };
-	bool nulls[5] = { false };
+	Datum values[6] = { 0 };
+	bool nulls[6] = { false };
 
 	if (pattern == NULL)
 		PG_RETURN_NULL();
@@ -474,6 +476,7 @@ dp_pattern_facts(PG_FUNCTION_ARGS)
 	put_text(pattern->adopts, &values[2], &nulls[2]);
 	put_text(pattern->adopt_hint, &values[3], &nulls[3]);
 	put_text(pattern->waiting, &values[4], &nulls[4]);
+	values[5] = BoolGetDatum(pattern->whole_table);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 

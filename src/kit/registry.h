@@ -39,6 +39,9 @@ typedef struct DpPattern
 	/* The tables that it keeps hold data that the documents do not have. */
 	bool keeps_originals;
 
+	/* It reads or writes rows of several documents together, so they must be on one server. */
+	bool whole_table;
+
 	/* The option with the link ID of a table of waiting rows, for pattern_stats(). */
 	const char *waiting;
 

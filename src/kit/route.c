@@ -22,7 +22,10 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "bson/cast.h"
 #include "bson/catalog.h"
+#include "bson/compare.h"
+#include "bson/path.h"
 #include "kit/key.h"
 #include "kit/shard.h"
 #include "kit/sql/text.h"
@@ -271,4 +274,43 @@ refuse_whole(FunctionCallInfo fcinfo, Oid relid)
 					errdetail("It reads rows of several shards at once."),
 					errhint("Distribute the schema of the table instead of its rows, with "
 							"citus_schema_distribute().")));
+}
+
+/* A value that every value at a path must equal */
+typedef struct Wanted
+{
+	DpValue value;
+	bool equal;
+} Wanted;
+
+static bool
+wanted_visit(const DpValue *value, void *arg)
+{
+	Wanted *wanted = arg;
+
+	wanted->equal = dp_value_compare(value, &wanted->value) == 0;
+	return wanted->equal;
+}
+
+/*
+ * _shard_by(column, doc, path) -> bool: the condition of a constraint by which documents are in the
+ * shard of what they refer to.
+ */
+DP_FUNCTION(dp_shard_by);
+Datum
+dp_shard_by(PG_FUNCTION_ARGS)
+{
+	struct varlena *doc;
+	text *path;
+	Wanted wanted = { .equal = true };
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_BOOL(true);
+	doc = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(1));
+	path = PG_GETARG_TEXT_PP(2);
+	wanted.value = dp_value_of_varlena(
+		dp_datum_to_value(PG_GETARG_DATUM(0), get_fn_expr_argtype(fcinfo->flinfo, 0)));
+	dp_path_each(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+				 dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)), wanted_visit, &wanted);
+	PG_RETURN_BOOL(wanted.equal);
 }

@@ -34,14 +34,12 @@ typedef struct Shard
 	Oid table;
 	char *minimum; /* NULL for the only shard of a table */
 	int32 group;   /* of co-located tables */
-	bool copied;   /* to every server */
+	bool is_copy;  /* of all rows, one on each server */
 	bool known;    /* false while a move or split creates it */
 } Shard;
 
-/* pg_dist_partition.partmethod */
+/* pg_dist_partition.partmethod, and .repmodel */
 #define DISTRIBUTED_BY_HASH 'h'
-
-/* pg_dist_partition.repmodel of a reference table */
 #define COPIED 't'
 
 /* Attempts to find a value for each shard, per shard */
@@ -346,7 +344,7 @@ shard_read(Oid relid, Shard *shard)
 	if (row != NULL)
 	{
 		shard->group = DatumGetInt32(catalog_value(row, columns, "colocationid", &isnull));
-		shard->copied = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull)) == COPIED;
+		shard->is_copy = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull)) == COPIED;
 	}
 	return row != NULL;
 }
@@ -420,6 +418,14 @@ dp_shard_here(Oid relid)
 }
 
 bool
+dp_shard_is_copy(Oid relid)
+{
+	Shard shard;
+
+	return shard_read(relid, &shard) && shard.is_copy;
+}
+
+bool
 dp_shard_pair(Oid relid, Oid other)
 {
 	Shard a;
@@ -431,10 +437,11 @@ dp_shard_pair(Oid relid, Oid other)
 		return is_a == is_b;
 	if (!a.known || !b.known)
 		return false;
-	if (a.copied || b.copied)
+	if (a.is_copy || b.is_copy)
 		return true;
-	return a.group == b.group && (a.minimum == NULL) == (b.minimum == NULL) &&
-		   (a.minimum == NULL || strcmp(a.minimum, b.minimum) == 0);
+	if (a.minimum == NULL || b.minimum == NULL)
+		return a.group == b.group && a.minimum == b.minimum;
+	return a.group == b.group && strcmp(a.minimum, b.minimum) == 0;
 }
 
 /*
@@ -484,6 +491,26 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 		values[3] = ObjectIdGetDatum(shard.table);
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(result), values, nulls)));
+}
+
+void
+dp_allow_triggers(Oid relid)
+{
+	if (!dp_is_distributed(relid))
+		return;
+	set_config_option("citus.enable_unsafe_triggers", "on", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_LOCAL, true, 0, false);
+	set_config_option("citus.multi_shard_modify_mode", "sequential", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_LOCAL, true, 0, false);
+}
+
+/* _pattern_allow_triggers(rel) */
+DP_FUNCTION(dp_pattern_allow_triggers);
+Datum
+dp_pattern_allow_triggers(PG_FUNCTION_ARGS)
+{
+	dp_allow_triggers(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
 }
 
 void

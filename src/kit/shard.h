@@ -24,6 +24,9 @@ extern bool dp_called_by_citus(void);
 extern int64 dp_shard_id(Oid relid);
 extern Oid dp_shard_table(Oid relid);
 
+/* True for the shard of a table of which each server has all rows. */
+extern bool dp_shard_is_copy(Oid relid);
+
 /*
  * The only shard of a distributed table, if it is on this server; InvalidOid for other tables, and
  * if a shard has another name because that of its table is long.
@@ -44,6 +47,12 @@ extern void dp_refuse_distributed(Oid relid);
 
 /* True for a table that is distributed by the hash of a column. */
 extern bool dp_is_hashed(Oid relid);
+
+/*
+ * Citus refuses triggers on distributed tables.  Allows them until the transaction ends; with them,
+ * Citus changes one shard after another.  Does nothing for another table.
+ */
+extern void dp_allow_triggers(Oid relid);
 
 /* A shard of a distributed table, and SQL: a condition on a row b that sends a query there. */
 typedef struct DpShardPart

@@ -88,28 +88,46 @@ dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 DpDecl *
 dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 {
+	List *decls = dp_trigger_enter_sides(fcinfo, pattern, events);
+
+	if (list_length(decls) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a table that each server has cannot be part of the %s pattern", pattern)));
+	return decls == NIL ? NULL : linitial(decls);
+}
+
+List *
+dp_trigger_enter_sides(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
+{
 	TriggerData *trigdata = dp_trigger_require(fcinfo, pattern, events, 3);
 	Oid relid = RelationGetRelid(trigdata->tg_relation);
 	const char *link_id = trigdata->tg_trigger->tgargs[1];
-	Oid main = dp_link_main(link_id, relid);
-	DpDecl *decl;
+	List *mains;
+	List *decls = NIL;
+	ListCell *lc;
 
 	if (dp_trigger_elsewhere(trigdata))
-		return NULL;
+		return NIL;
 	dp_note_watch(relid);
-	if (OidIsValid(main))
+	mains = dp_link_mains(link_id, relid);
+	if (mains != NIL)
 	{
 		/* the declaration stays as it is until the statement ends */
-		LockRelationOid(main, RowExclusiveLock);
-		main = dp_link_main(link_id, relid);
+		foreach(lc, mains)
+			LockRelationOid(lfirst_oid(lc), RowExclusiveLock);
+		mains = dp_link_mains(link_id, relid);
 	}
-	if (!OidIsValid(main))
-	{
+	if (mains == NIL)
 		dp_link_require_owner(link_id, true, relid);
-		return NULL;
+	foreach(lc, mains)
+	{
+		DpDecl *decl = dp_decl_find(lfirst_oid(lc), pattern, trigdata->tg_trigger->tgargs[2]);
+
+		if (dp_decl_maintained(decl))
+			decls = lappend(decls, decl);
 	}
-	decl = dp_decl_find(main, pattern, trigdata->tg_trigger->tgargs[2]);
-	return dp_decl_maintained(decl) ? decl : NULL;
+	return decls;
 }
 
 Datum

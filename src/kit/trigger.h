@@ -58,6 +58,12 @@ extern DpDecl *dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, ui
  */
 extern DpDecl *dp_trigger_enter_side(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
 
+/*
+ * The same, for patterns whose other table each server may have: the declarations (DpDecl) of all
+ * shards on this server.
+ */
+extern List *dp_trigger_enter_sides(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
+
 /* Returns the result of a trigger function that leaves a row unchanged. */
 extern Datum dp_trigger_pass(FunctionCallInfo fcinfo);
 

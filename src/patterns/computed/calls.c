@@ -15,6 +15,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "kit/shard.h"
 #include "kit/derive/batch.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -125,9 +126,7 @@ computed_argument(FunctionCallInfo fcinfo)
  * _computed_recompute(rel, name) -> bigint: computes all documents, in any mode; returns how many
  * were written
  */
-DP_FUNCTION(dp_computed_recompute);
-Datum
-dp_computed_recompute(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_computed_recompute, DP_ROUTE_SUM, 0)
 {
 	DpDerivation *d = computed_argument(fcinfo);
 
@@ -145,9 +144,7 @@ dp_computed_recompute(PG_FUNCTION_ARGS)
  * _computed_refresh(rel, name, most) -> bigint: processes entries of the queue; returns the number
  * of their groups
  */
-DP_FUNCTION(dp_computed_refresh);
-Datum
-dp_computed_refresh(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_computed_refresh, DP_ROUTE_SUM, 0)
 {
 	DpDerivation *d = computed_argument(fcinfo);
 	int64 most = PG_GETARG_INT64(2);

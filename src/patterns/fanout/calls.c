@@ -210,9 +210,7 @@ timeline_author(Timeline *t, const DpValue *author)
 /*
  * _fanout_recompute(rel, name) -> bigint: computes all walls; returns how many were written
  */
-DP_FUNCTION(dp_fanout_recompute);
-Datum
-dp_fanout_recompute(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_fanout_recompute, DP_ROUTE_WHOLE, 0)
 {
 	dp_require_owner(PG_GETARG_OID(0));
 	PG_RETURN_INT64(dp_derive_whole(list_make1(fanout_argument(PG_GETARG_OID(0),

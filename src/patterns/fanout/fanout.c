@@ -69,6 +69,7 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 										 .all_groups = fanout_all_groups };
 
 DP_DEFINE_PATTERN(fanout) = { .name = "fanout",
+							  .whole_table = true,
 							  .options = options,
 							  .word = dp_fanout_word,
 							  .derive = &methods,

@@ -36,6 +36,7 @@
 #include "kit/depend.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
@@ -75,6 +76,7 @@ static const DpOption leaderboard_options[] = {
 };
 
 DP_DEFINE_PATTERN(kv_leaderboard) = { .name = "kv_leaderboard",
+									  .whole_table = true,
 									  .creator = "kv_leaderboard",
 									  .options = leaderboard_options,
 									  .depend = leaderboard_depend,
@@ -333,9 +335,7 @@ kv_leaderboard_keys(struct varlena *options)
 /*
  * _kv_leaderboard_make(rel, name) -> bigint
  */
-DP_FUNCTION(dp_kv_leaderboard_remake);
-Datum
-dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_kv_leaderboard_remake, DP_ROUTE_WHOLE, 0)
 {
 	Oid rel = PG_GETARG_OID(0);
 
@@ -348,9 +348,7 @@ dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
  * _kv_leaderboard_release(rel, name, keep boolean) -> bigint: makes the sorted set an ordinary
  * one, or removes it
  */
-DP_FUNCTION(dp_kv_leaderboard_release);
-Datum
-dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_kv_leaderboard_release, DP_ROUTE_WHOLE, 0)
 {
 	Oid rel = PG_GETARG_OID(0);
 	DpDecl *decl;

@@ -33,6 +33,7 @@
 #include "kit/derive/batch.h"
 #include "kit/derive/source.h"
 #include "kit/options.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
@@ -107,6 +108,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = merge_all_groups };
 
 DP_DEFINE_PATTERN(polymorphic_merge) = { .name = PATTERN,
+										 .whole_table = true,
 										 .creator = PATTERN,
 										 .adopt_hint = "Insert rows into {source} that give them.",
 										 .options = options,
@@ -560,9 +562,7 @@ merge_argument(FunctionCallInfo fcinfo)
  * _polymorphic_merge_recompute(rel, name, emptied) -> bigint: computes the source's field in all
  * documents, or removes it from all; returns how many were written
  */
-DP_FUNCTION(dp_polymorphic_merge_recompute);
-Datum
-dp_polymorphic_merge_recompute(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_polymorphic_merge_recompute, DP_ROUTE_WHOLE, 0)
 {
 	DpDerivation *d = merge_argument(fcinfo);
 

@@ -16,6 +16,7 @@
 #include "kit/adopt.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -122,9 +123,7 @@ dp_preallocated_has_slot(PG_FUNCTION_ARGS)
  * _preallocated_put_back(rel, name) -> number of documents: writes what whole
  * documents show into the stored ones.
  */
-DP_FUNCTION(dp_preallocated_put_back);
-Datum
-dp_preallocated_put_back(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_preallocated_put_back, DP_ROUTE_SUM, 0)
 {
 	Oid relid = PG_GETARG_OID(0);
 	DpDecl *decl;

@@ -212,9 +212,7 @@ dp_query_table_hash(PG_FUNCTION_ARGS)
  * _query_table_sweep(rel, name) -> bigint: deletes rows that do not belong into the table. As the
  * caller, who owns it.
  */
-DP_FUNCTION(dp_query_table_sweep);
-Datum
-dp_query_table_sweep(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_query_table_sweep, DP_ROUTE_SUM, 0)
 {
 	dp_require_owner(PG_GETARG_OID(0));
 	PG_RETURN_INT64(dp_query_sweep(query_table_argument(fcinfo)));
@@ -251,6 +249,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(query_table) = { .name = "query_table",
+								   .whole_table = true,
 								   .creator = "query_table_create",
 								   .options = options,
 								   .repair_row = query_table_repair_row,

@@ -24,6 +24,7 @@
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "patterns/reference/reference.h"
 
@@ -217,9 +218,7 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
  * _reference_refresh(rel, name, batch) -> rows: processes up to batch entries of the queue, of one
  * deferred declaration or, with name NULL, of all; as the table's owner, in one pass
  */
-DP_FUNCTION(dp_reference_refresh);
-Datum
-dp_reference_refresh(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_reference_refresh, DP_ROUTE_SUM, 0)
 {
 	Oid rel;
 	char *name;
@@ -328,9 +327,7 @@ refresh_lock(const DpRefPart *parts, int nparts)
  * _reference_forget_missing(rel, name): applies the delete rule to references to missing
  * documents, as the table's owner
  */
-DP_FUNCTION(dp_reference_forget_missing);
-Datum
-dp_reference_forget_missing(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_reference_forget_missing, DP_ROUTE_SUM, 0)
 {
 	Oid rel = PG_GETARG_OID(0);
 	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));

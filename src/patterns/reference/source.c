@@ -40,12 +40,23 @@
 #include "kit/trigger.h"
 #include "patterns/reference/reference.h"
 
+/* The changed sources of a statement, for the declarations of one target */
+typedef struct Changed
+{
+	DpReference *ref;
+	DpRefPart *parts;
+	int nparts;
+} Changed;
+
 static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
 static struct varlena *
 source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlock);
 static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
+static void row_changed(DpReference *ref, TriggerData *trigdata);
+static void take_changed(Changed *c);
+static void pass_changed(Changed *c);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
 static DpRefIds *source_changed(DpReference *ref, DpRefIds *set);
@@ -191,68 +202,85 @@ Datum
 dp_reference_source_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl *decl = dp_trigger_enter_side(fcinfo, "reference",
+	List *decls = dp_trigger_enter_sides(fcinfo, "reference",
 										 DP_BEFORE_ROW(DP_UPDATE) | DP_AFTER_ROW(DP_WRITE) |
 											 DP_AFTER_STATEMENT(DP_ANY));
-	DpReference *ref;
-	DpRefIds *set;
-	DpRefPart *parts;
-	int nparts = 0;
-	int n;
+	Changed *changed = palloc0(sizeof(Changed) * list_length(decls));
+	int n = 0;
 	int i;
-	char *name;
+	ListCell *lc;
 
-	if (decl == NULL)
-		return dp_trigger_pass(fcinfo);
-	ref = dp_reference(decl);
-	if (strcmp(ref->link_id, trigdata->tg_trigger->tgargs[1]) != 0 || !dp_ref_source(ref))
-		return dp_trigger_pass(fcinfo);
-
-	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+	foreach(lc, decls)
 	{
-		DpValue id;
-		DpValue now;
+		DpReference *ref = dp_reference(lfirst(lc));
 
-		set = dp_ref_collecting(ref, true);
-		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
-		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			dp_ref_ids_add(set, &id)->appeared = true;
-		else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			dp_ref_ids_add(set, &id)->removed = true;
+		if (strcmp(ref->link_id, trigdata->tg_trigger->tgargs[1]) != 0 || !dp_ref_source(ref))
+			continue;
+		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+			row_changed(ref, trigdata);
+		else
+			changed[n++].ref = ref;
+	}
+	/* what was collected belongs to a command, and the passes are others */
+	for (i = 0; i < n; i++)
+		take_changed(&changed[i]);
+	for (i = 0; i < n; i++)
+	{
+		SPI_connect();
+		if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) &&
+			changed[i].ref->on_delete != DP_REF_KEEP)
+			dp_ref_truncated(changed[i].ref);
+		pass_changed(&changed[i]);
+		SPI_finish();
+	}
+	return dp_trigger_pass(fcinfo);
+}
+
+/* Collects the source of a row. */
+static void
+row_changed(DpReference *ref, TriggerData *trigdata)
+{
+	DpRefIds *set = dp_ref_collecting(ref, true);
+	DpValue id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
+	DpValue now;
+
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		dp_ref_ids_add(set, &id)->appeared = true;
+	else if (TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+		dp_ref_ids_add(set, &id)->removed = true;
+	else
+	{
+		now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
+		if (dp_value_identical(&id, &now))
+			(void) dp_ref_ids_add(set, &id);
 		else
 		{
-			now = row_id(ref, trigdata->tg_relation, trigdata->tg_newtuple);
-			if (dp_value_identical(&id, &now))
-				(void) dp_ref_ids_add(set, &id);
-			else
-			{
-				DpRefId *entry = dp_ref_ids_add(set, &id);
-				DpRefId *other;
+			DpRefId *entry = dp_ref_ids_add(set, &id);
+			DpRefId *other;
 
-				entry->removed = true;
-				entry->becomes = MemoryContextAlloc(set->context, sizeof(DpValue));
-				other = dp_ref_ids_add(set, &now);
-				other->appeared = true;
-				*entry->becomes = other->id;
-			}
+			entry->removed = true;
+			entry->becomes = MemoryContextAlloc(set->context, sizeof(DpValue));
+			other = dp_ref_ids_add(set, &now);
+			other->appeared = true;
+			*entry->becomes = other->id;
 		}
-		if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			dp_ref_ids_before(set, dp_ref_ids_add(set, &id), row_extract(ref, trigdata));
-		return dp_trigger_pass(fcinfo);
 	}
+	if (unlikely(dp_holding(ref->decl)) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		dp_ref_ids_before(set, dp_ref_ids_add(set, &id), row_extract(ref, trigdata));
+}
 
-	SPI_connect();
-	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-	{
-		if (ref->on_delete != DP_REF_KEEP)
-			dp_ref_truncated(ref);
-	}
+/* Takes all declarations of the target together, with the first of their triggers. */
+static void
+take_changed(Changed *c)
+{
+	Oid target = c->ref->decl->target;
+	DpRefIds *set;
+	char *name;
 
-	/* all declarations of the target together, with the first of their triggers */
-	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(decl->target)));
-	while ((set = dp_ref_collected_beside(ref, &name)) != NULL)
+	c->parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(target)));
+	while ((set = dp_ref_collected_beside(c->ref, &name)) != NULL)
 	{
-		DpReference *other = dp_reference(dp_decl_find(decl->target, "reference", name));
+		DpReference *other = dp_reference(dp_decl_find(target, "reference", name));
 
 		if (!dp_ref_source(other))
 		{
@@ -260,11 +288,22 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 			continue;
 		}
 		dp_ref_ids_sort(set);
-		parts[nparts].ref = other;
-		parts[nparts++].set = set;
+		c->parts[c->nparts].ref = other;
+		c->parts[c->nparts++].set = set;
 	}
-	lock_appeared(parts, nparts);
-	for (i = 0, n = nparts, nparts = 0; i < n; i++)
+}
+
+/* Brings the copies of the target in line. */
+static void
+pass_changed(Changed *c)
+{
+	DpRefPart *parts = c->parts;
+	int n = c->nparts;
+	int nparts = 0;
+	int i;
+
+	lock_appeared(parts, n);
+	for (i = 0; i < n; i++)
 	{
 		DpReference *other = parts[i].ref;
 		DpRefIds *pass = source_changed(other, parts[i].set);
@@ -280,8 +319,6 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 		dp_ref_pass_parts(parts, nparts);
 	while (nparts > 0)
 		dp_ref_ids_free(parts[--nparts].set);
-	SPI_finish();
-	return PointerGetDatum(NULL);
 }
 
 /*

@@ -12,6 +12,7 @@
 
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "patterns/relationship/relationship.h"
 
@@ -31,6 +32,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(relationship) = { .name = "relationship",
+									.whole_table = true,
 									.options = options,
 									.repair_row = relationship_repair_row,
 									.process_note = dp_relationship_process_note };
@@ -40,9 +42,7 @@ DP_DEFINE_PATTERN(relationship) = { .name = "relationship",
  * makes the rows to which a row of that side refers refer to it, or with only_missing removes its
  * references to missing rows; as the owner
  */
-DP_FUNCTION(dp_relationship_repair_references);
-Datum
-dp_relationship_repair_references(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_relationship_repair_references, DP_ROUTE_WHOLE, 0)
 {
 	DpDecl *decl;
 	DpRelationship *r;

@@ -23,6 +23,7 @@
 #include "bson/text.h"
 #include "kit/derive/batch.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "kit/sql/text.h"
@@ -417,9 +418,7 @@ rollup_argument(FunctionCallInfo fcinfo)
 /*
  * _rollup_recompute(rel, name) -> bigint: computes all documents; returns how many were written
  */
-DP_FUNCTION(dp_rollup_recompute);
-Datum
-dp_rollup_recompute(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_rollup_recompute, DP_ROUTE_WHOLE, 0)
 {
 	PG_RETURN_INT64(dp_derive_whole(list_make1(rollup_argument(fcinfo)), false, true));
 }

@@ -54,6 +54,7 @@ static const DpDeriveMethods methods = { .main_on_source = true,
 										 .all_groups = rollup_all_groups };
 
 DP_DEFINE_PATTERN(rollup) = { .name = "rollup",
+							  .whole_table = true,
 							  .options = options,
 							  .derive = &methods,
 							  .repair_row = dp_rollup_repair_row,

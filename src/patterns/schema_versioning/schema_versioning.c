@@ -39,6 +39,7 @@
 #include "bson/catalog.h"
 #include "bson/fetch.h"
 #include "kit/options.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/trigger.h"
 #include "patterns/schema_versioning/schema_versioning.h"
@@ -499,7 +500,9 @@ dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	bool main = PG_GETARG_BOOL(2);
-	DpDecl *decl = dp_decl_find(PG_GETARG_OID(0), DP_SCHEMA_VERSIONING, name);
+	Oid table = dp_shard_table(PG_GETARG_OID(0));
+	DpDecl *decl = dp_decl_find(OidIsValid(table) ? table : PG_GETARG_OID(0), DP_SCHEMA_VERSIONING,
+								name);
 	Relation rel = table_open(decl->relid, AccessShareLock);
 	int i;
 

@@ -316,9 +316,7 @@ dp_single_collection_show(PG_FUNCTION_ARGS)
 /*
  * _single_collection_forget_missing(rel, name) -> rows that were written
  */
-DP_FUNCTION(dp_single_collection_forget_missing);
-Datum
-dp_single_collection_forget_missing(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_single_collection_forget_missing, DP_ROUTE_WHOLE, 0)
 {
 	DpSingle *s;
 	DpActor self;
@@ -389,6 +387,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(single_collection) = { .name = "single_collection",
+										 .whole_table = true,
 										 .options = options,
 										 .word = dp_single_word,
 										 .repair_row = single_repair_row };

@@ -564,6 +564,7 @@ static const DpOption options[] = {
 };
 
 DP_DEFINE_PATTERN(single_table) = { .name = "single_table",
+									.whole_table = true,
 									.creator = "single_table_create",
 									.options = options };
 

@@ -38,6 +38,7 @@
 #include "bson/reader.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -643,9 +644,7 @@ cold_argument(FunctionCallInfo fcinfo)
  * back into the document of a key. Returns the size of the document; writes only if it is allowed.
  * Deletes cold fields without a document.
  */
-DP_FUNCTION(dp_subset_fields_rejoin);
-Datum
-dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_subset_fields_rejoin, DP_ROUTE_KEY, 2)
 {
 	Cold *c;
 	Cold some;

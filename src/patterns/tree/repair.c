@@ -70,6 +70,7 @@ static const DpOption attached_options[] = {
 
 DP_DEFINE_PATTERN(tree) = {
 	.name = "tree",
+	.whole_table = true,
 	.adopts = "takes missing parents from what it finds",
 	.adopt_hint =
 		"If another form than the parent is the one written by hand, end the pattern and declare it with that one as the argument truth, as in truth => 'ancestors'.",
@@ -80,6 +81,7 @@ DP_DEFINE_PATTERN(tree) = {
 };
 DP_DEFINE_PATTERN(tree_attach) = {
 	.name = "tree_attach",
+	.whole_table = true,
 	.creator = "tree_attach",
 	.adopts = "takes missing parents from what it finds",
 	.adopt_hint =

@@ -603,9 +603,7 @@ DP_ROUTED_FUNCTION(dp_versioning_redact, DP_ROUTE_KEY, 1)
  * statements; the first and the second write to the table of revisions, the third to that of
  * changes
  */
-DP_FUNCTION(dp_versioning_purge_run);
-Datum
-dp_versioning_purge_run(PG_FUNCTION_ARGS)
+DP_ROUTED_FUNCTION(dp_versioning_purge_run, DP_ROUTE_SUM, 0)
 {
 	DpVersioning *v;
 	uint64 rows[3];
@@ -847,7 +845,7 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 									  : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
-			dp_revisions_add(v, key, next, dp_versioning_change(v), operation, NULL, NULL,
+			dp_revisions_add(v, key, next, dp_versioning_change(v, key), operation, NULL, NULL,
 							 live == NULL ? NULL
 										  : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else

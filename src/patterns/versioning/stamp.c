@@ -21,6 +21,7 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "commands/sequence.h"
+#include "kit/side/side.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -46,11 +47,12 @@ typedef struct Change
 	Oid changes; /* its table */
 	Oid who;
 	int64 number;
+	DpKey key;         /* of a document, in TopTransactionContext */
 	bool behind;       /* the clock is: floor is kept */
 	TimestampTz floor; /* the stamp must be later */
 } Change;
 
-static Change *change_of(DpVersioning *v, Oid who);
+static Change *change_of(DpVersioning *v, Oid who, const DpKey *key);
 static DpVersioning *versioning_of(Change *c);
 static void stamp_all(void);
 
@@ -67,21 +69,21 @@ dp_versioning_init(void)
 }
 
 int64
-dp_versioning_change(DpVersioning *v)
+dp_versioning_change(DpVersioning *v, const DpKey *key)
 {
-	return change_of(v, dp_acting_user())->number;
+	return change_of(v, dp_acting_user(), key)->number;
 }
 
 bool
-dp_versioning_clock_behind(DpVersioning *v)
+dp_versioning_clock_behind(DpVersioning *v, const DpKey *key)
 {
-	return change_of(v, dp_acting_user())->behind;
+	return change_of(v, dp_acting_user(), key)->behind;
 }
 
 void
-dp_versioning_later_than(DpVersioning *v, TimestampTz since)
+dp_versioning_later_than(DpVersioning *v, const DpKey *key, TimestampTz since)
 {
-	Change *c = change_of(v, dp_acting_user());
+	Change *c = change_of(v, dp_acting_user(), key);
 
 	c->floor = Max(c->floor, since);
 }
@@ -104,9 +106,9 @@ dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 	return false;
 }
 
-/* Returns the change of a table and a user in this transaction, created if missing. */
+/* Returns the change of a table and a user in this transaction, created if missing for a document. */
 static Change *
-change_of(DpVersioning *v, Oid who)
+change_of(DpVersioning *v, Oid who, const DpKey *key)
 {
 	ListCell *lc;
 	Change *c;
@@ -114,6 +116,7 @@ change_of(DpVersioning *v, Oid who)
 	TimestampTz latest;
 	int64 number;
 	bool behind;
+	MemoryContext old;
 
 	foreach(lc, pending.list)
 	{
@@ -122,7 +125,7 @@ change_of(DpVersioning *v, Oid who)
 			return c;
 	}
 	rel = table_open(v->changes, RowExclusiveLock);
-	number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
+	number = nextval_internal(dp_side_sequence(rel, v->change_columns[0]), false);
 	table_close(rel, NoLock);
 	behind = dp_revisions_latest(v, &latest) && latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
 	c = dp_state_begin(&pending, sizeof(Change));
@@ -131,6 +134,9 @@ change_of(DpVersioning *v, Oid who)
 	c->name = MemoryContextStrdup(TopTransactionContext, v->decl->name);
 	c->who = who;
 	c->number = number;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	dp_key_copy(v->decl, key, &c->key);
+	MemoryContextSwitchTo(old);
 	c->behind = behind;
 	c->floor = DT_NOBEGIN;
 	return c;
@@ -203,7 +209,7 @@ stamp_all(void)
 			 * session's user
 			 */
 			dp_owner_begin(v->decl->owner, &self);
-			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true),
+			dp_revisions_add_change(v, c->number, &c->key, stamp, GetUserNameFromId(c->who, true),
 									transaction);
 			dp_owner_end(&self);
 		}

@@ -255,15 +255,18 @@ dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change
 }
 
 void
-dp_revisions_add_change(DpVersioning *v, int64 change, TimestampTz since, const char *who,
-						FullTransactionId transaction)
+dp_revisions_add_change(DpVersioning *v, int64 change, const DpKey *key, TimestampTz since,
+						const char *who, FullTransactionId transaction)
 {
 	DpTable t;
 	TupleTableSlot *row;
+	int i;
 
 	dp_table_open(&t, v->changes, RowExclusiveLock);
 	row = dp_table_blank(&t);
 	set(row, v->change_columns[0], Int64GetDatum(change));
+	for (i = 0; i < v->change_nkeys; i++)
+		set(row, v->change_key[i], key->values[i]);
 	set(row, v->change_columns[1], TimestampTzGetDatum(since));
 	if (who != NULL)
 		set(row, v->change_columns[2], CStringGetTextDatum(who));

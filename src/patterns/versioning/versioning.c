@@ -282,6 +282,8 @@ void
 dp_versioning_require(DpVersioning *v)
 {
 	AttrNumber numbers[INDEX_MAX_KEYS + DP_VERSION_COLUMNS];
+	AttrNumber of_change[INDEX_MAX_KEYS + lengthof(v->change_columns)];
+	int nkeys;
 	Oid revisions;
 	Oid changes;
 
@@ -291,11 +293,23 @@ dp_versioning_require(DpVersioning *v)
 							 "{side key}, revision int8; change int8, operation char, delta bytea,"
 							 " previous bson, checksum int4, kept text",
 							 numbers);
-	changes = dp_side_find(v->decl, v->second_link_id,
-						   "change int8 identity; since timestamptz, who text, transaction xid8",
-						   v->change_columns);
+	changes = dp_link_side(v->second_link_id, v->decl->target);
+	nkeys = OidIsValid(changes) && get_attnum(changes, v->decl->nkeys == 1 ? "key" : "key1") !=
+									   InvalidAttrNumber
+				? v->decl->nkeys
+				: 0;
+	changes = dp_side_find(
+		v->decl, v->second_link_id,
+		nkeys > 0
+			? "change int8 identity, {side key}; since timestamptz, who text, transaction xid8"
+			: "change int8 identity; since timestamptz, who text, transaction xid8",
+		of_change);
 	memcpy(v->key_columns, numbers, sizeof(AttrNumber) * v->decl->nkeys);
 	memcpy(v->columns, numbers + v->decl->nkeys, sizeof(v->columns));
+	v->change_columns[0] = of_change[0];
+	v->change_nkeys = nkeys;
+	memcpy(v->change_key, of_change + 1, sizeof(AttrNumber) * nkeys);
+	memcpy(v->change_columns + 1, of_change + 1 + nkeys, sizeof(AttrNumber) * 3);
 
 	/* an error has left it as if it had not been called */
 	v->revisions = revisions;
@@ -918,7 +932,7 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 	}
 	if (before != NULL && delta == NULL)
 		previous = before;
-	if (unlikely(dp_versioning_clock_behind(v)) && revision > 1)
+	if (unlikely(dp_versioning_clock_behind(v, key)) && revision > 1)
 	{
 		DpRevisionStore store;
 		SnapshotData latest;
@@ -929,10 +943,10 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 		dp_revisions_open(&store, v, &latest);
 		if (dp_revisions_find(&store, key, revision - 1, &r) &&
 			dp_revisions_since(&store, r.change, &since, NULL, NULL))
-			dp_versioning_later_than(v, since);
+			dp_versioning_later_than(v, key, since);
 		dp_revisions_close(&store);
 	}
-	dp_revisions_add(v, key, revision, dp_versioning_change(v), operation, delta, previous, after);
+	dp_revisions_add(v, key, revision, dp_versioning_change(v, key), operation, delta, previous, after);
 	if (delta != NULL)
 		pfree(delta);
 	if (v->keep > 0 && revision > v->keep)

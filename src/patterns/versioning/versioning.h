@@ -89,6 +89,8 @@ typedef struct DpVersioning
 	AttrNumber columns[DP_VERSION_COLUMNS];
 	AttrNumber key_columns[INDEX_MAX_KEYS];
 	AttrNumber change_columns[4]; /* change, since, who, transaction */
+	int change_nkeys; /* of one of its documents: if Citus distributes the table by key, else 0 */
+	AttrNumber change_key[INDEX_MAX_KEYS];
 } DpVersioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
@@ -188,16 +190,17 @@ dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change
 extern List *dp_revision_kept(const DpRevision *r);
 
 /* Adds a row to the table of changes. */
-extern void dp_revisions_add_change(DpVersioning *v, int64 change, TimestampTz since,
-									const char *who, FullTransactionId transaction);
+extern void dp_revisions_add_change(DpVersioning *v, int64 change, const DpKey *key,
+									TimestampTz since, const char *who,
+									FullTransactionId transaction);
 
 /* ---------------------------------------------------------------- stamp.c */
 
 /* Called when the library is loaded, before other callbacks are registered. */
 extern void dp_versioning_init(void);
 
-/* The change that this transaction's revisions belong to. */
-extern int64 dp_versioning_change(DpVersioning *v);
+/* The change that this transaction's revisions belong to; the key is that of the document. */
+extern int64 dp_versioning_change(DpVersioning *v, const DpKey *key);
 
 /* Returns whether this transaction will stamp a change, and its user. */
 extern bool dp_versioning_pending(DpVersioning *v, int64 change, Oid *who);
@@ -206,8 +209,8 @@ extern bool dp_versioning_pending(DpVersioning *v, int64 change, Oid *who);
  * Called after a change of a document whose newest revision was of that change: the stamp must be
  * later than its stamp. Costs nothing unless the clock was set back.
  */
-extern bool dp_versioning_clock_behind(DpVersioning *v);
-extern void dp_versioning_later_than(DpVersioning *v, TimestampTz since);
+extern bool dp_versioning_clock_behind(DpVersioning *v, const DpKey *key);
+extern void dp_versioning_later_than(DpVersioning *v, const DpKey *key, TimestampTz since);
 
 /* ---------------------------------------------------------------- read.c */
 
