@@ -246,14 +246,15 @@ SELECT is_empty($$SELECT * FROM failures$$, 'no statement failed');
 -- ---------------------------------------------------------------- what is left behind is as in a schema that was never distributed
 
 CREATE FUNCTION made(way text) RETURNS SETOF text LANGUAGE sql AS $$
-  SELECT replace(regexp_replace(x, '[0-9a-f]{32}', 'link', 'g'), way, 'schema') FROM (
+  SELECT replace(regexp_replace(x, '[0-9a-f]{32}', 'link', 'g'), way || '.', 'schema.') FROM (
     SELECT format('%s on %s', g.tgname, c.relname) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = to_regnamespace(way) AND NOT g.tgisinternal
     UNION ALL SELECT format('%s %s %s %s', c.relname, c.relkind, c.reloptions, obj_description(c.oid, 'pg_class')) FROM pg_class c WHERE c.relnamespace = to_regnamespace(way) AND c.relkind IN ('r', 'v')
     UNION ALL SELECT format('%s: %s', c.relname, pg_get_viewdef(c.oid)) FROM pg_class c WHERE c.relnamespace = to_regnamespace(way) AND c.relkind = 'v'
     UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = to_regnamespace(way)
     UNION ALL SELECT format('%s depends on %s (%s)', pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid), d.deptype) FROM pg_depend d JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
       WHERE c.relnamespace = to_regnamespace(way) AND c.relkind = 'r' AND d.classid IN ('pg_trigger'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass) AND d.refobjsubid = 0 AND d.objsubid = 0
-  ) AS q (x)
+    UNION ALL SELECT p.oid::regprocedure::text || pg_get_functiondef(p.oid) FROM pg_proc p WHERE p.pronamespace = to_regnamespace(way)
+  ) AS q (x) WHERE x NOT LIKE 'toast table%'
 $$;
 SELECT set_eq($$SELECT * FROM made('before')$$, $$SELECT * FROM made('plain')$$, 'objects and dependencies of the schema that was distributed before');
 SELECT set_eq($$SELECT * FROM made('after')$$, $$SELECT * FROM made('plain')$$, 'and after');

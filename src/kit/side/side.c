@@ -108,11 +108,14 @@ dp_side_sequence(Relation side, AttrNumber column)
 	Relation rel;
 	Oid sequence;
 
-	if (!OidIsValid(table))
+	if (!OidIsValid(table) ||
+		TupleDescAttr(RelationGetDescr(side), column - 1)->attidentity != '\0')
 		return dp_identity_sequence(side, column);
 	rel = table_open(table, AccessShareLock);
-	sequence = dp_identity_sequence(
-		rel, get_attnum(table, NameStr(TupleDescAttr(RelationGetDescr(side), column - 1)->attname)));
+	sequence =
+		dp_identity_sequence(rel, get_attnum(table, NameStr(TupleDescAttr(RelationGetDescr(side),
+																		  column - 1)
+																->attname)));
 	table_close(rel, NoLock);
 	return sequence;
 }
