@@ -155,8 +155,10 @@ DECLARE
   g record;
 BEGIN
   IF main = rel THEN
-    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(shard_name(d.logicalrelid, '
-      'd.shardid)) AS shard FROM pg_dist_shard d WHERE d.logicalrelid = $1) AS s '
+    -- the name has no schema if that is public
+    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(concat(CASE c.relnamespace::regnamespace::text '
+      'WHEN ''public'' THEN ''public.'' END, shard_name(d.logicalrelid, d.shardid))) AS shard '
+      'FROM pg_dist_shard d JOIN pg_class c ON c.oid = d.logicalrelid WHERE c.oid = $1) AS s '
       'WHERE s.shard IS NOT NULL' INTO shards USING main;
   END IF;
   FOREACH shard IN ARRAY coalesce(shards, '{}') LOOP
