@@ -549,7 +549,8 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._pattern_options(pattern, given);
 BEGIN
-  PERFORM docpatterns._shard_require_fit(rel, pattern);
+  PERFORM docpatterns._shard_require_fit(rel, pattern,
+    (docpatterns._pattern_distribution(rel)).method);
   PERFORM docpatterns._pattern_require_unused(rel, @extschema@.bson_get_text(options, 'name'));
   PERFORM docpatterns._pattern_verify(rel, pattern, options);
   PERFORM docpatterns._pattern_allow_triggers(rel);

@@ -155,8 +155,10 @@ DECLARE
   g record;
 BEGIN
   IF main = rel THEN
-    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(shard_name(d.logicalrelid, '
-      'd.shardid)) AS shard FROM pg_dist_shard d WHERE d.logicalrelid = $1) AS s '
+    -- the name has no schema if that is public
+    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(concat(CASE c.relnamespace::regnamespace::text '
+      'WHEN ''public'' THEN ''public.'' END, shard_name(d.logicalrelid, d.shardid))) AS shard '
+      'FROM pg_dist_shard d JOIN pg_class c ON c.oid = d.logicalrelid WHERE c.oid = $1) AS s '
       'WHERE s.shard IS NOT NULL' INTO shards USING main;
   END IF;
   FOREACH shard IN ARRAY coalesce(shards, '{}') LOOP
@@ -236,10 +238,9 @@ COMMENT ON FUNCTION docpatterns._shard_require_by(regclass, text, text) IS
   'it; path NULL: error 0A000 unless that column is the primary key; error 23514 for documents '
   'that violate it';
 
-CREATE FUNCTION docpatterns._shard_require_fit(rel regclass, pattern text) RETURNS void
+CREATE FUNCTION docpatterns._shard_require_fit(rel regclass, pattern text, method text)
+  RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  method text := (docpatterns._pattern_distribution(rel)).method;
 BEGIN
   IF method = 'copied' THEN
     RAISE EXCEPTION 'table "%" is a reference table', docpatterns._relname(rel)
@@ -259,8 +260,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._shard_require_fit(regclass, text) IS
-  'error 0A000 for a pattern that cannot be kept on a table as Citus distributes it';
+COMMENT ON FUNCTION docpatterns._shard_require_fit(regclass, text, text) IS
+  'error 0A000 for a pattern that cannot be kept on a table that Citus distributes by that method';
 
 CREATE FUNCTION docpatterns._shard_require_beside(rel regclass, other regclass) RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -308,3 +309,78 @@ COMMENT ON FUNCTION docpatterns._shard_require_together(regclass, text, text, re
   'error 0A000 unless the rows of both tables that belong together are on one server: they have '
   'the same shards, by the fields at the paths, or by the primary key where a path is NULL; '
   'copied: each server may have all of source';
+
+-- Side tables are distributed by the key columns of the table.
+CREATE FUNCTION collection_distribute(rel regclass, on_field text DEFAULT '_id',
+  colocate_with text DEFAULT 'default') RETURNS SETOF text
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET citus.enable_unsafe_triggers = on SET citus.multi_shard_modify_mode = 'sequential' AS $$
+DECLARE
+  t record;
+  d record;
+  side record;
+  side_key text;
+  maintain text := current_setting('docpatterns.maintain');
+BEGIN
+  IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
+    RAISE EXCEPTION 'extension citus is not installed in this database'
+      USING ERRCODE = 'feature_not_supported', HINT = 'Install it with CREATE EXTENSION citus.';
+  END IF;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, NULL) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  IF (docpatterns._pattern_distribution(rel)).method IS NOT NULL THEN
+    RAISE EXCEPTION 'table "%" is already distributed', docpatterns._relname(rel)
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  ELSIF (on_field = ANY (t.keys)) IS NOT TRUE THEN
+    RAISE EXCEPTION 'column "%" is not in the primary key of table "%"', on_field,
+        docpatterns._relname(rel) USING ERRCODE = 'invalid_parameter_value',
+      HINT = format('The primary key is (%s).', array_to_string(t.keys, ', '));
+  END IF;
+  side_key := (docpatterns._pattern_side_keys(cardinality(t.keys)))[array_position(t.keys,
+    on_field)];
+  FOR d IN SELECT q.rel, q.name FROM docpatterns._pattern_read_by(rel) q LOOP
+    RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"', docpatterns._relname(rel),
+      d.name, docpatterns._relname(d.rel) USING ERRCODE = 'feature_not_supported',
+      HINT = 'Disable the pattern, distribute both tables, and declare it again.';
+  END LOOP;
+  FOR d IN SELECT q.pattern, q.name, q.options FROM docpatterns._pattern_declarations(rel) q LOOP
+    PERFORM docpatterns._shard_require_fit(rel, d.pattern, 'hash');
+    FOR side IN SELECT l.id, docpatterns._pattern_side(l.id, rel) AS rel
+        FROM unnest(docpatterns._pattern_link_ids(d.options)) AS l (id) LOOP
+      IF NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = side.rel
+            AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
+          OR NOT EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+            AND a.attnum = ANY (i.indkey::int2[])
+            WHERE i.indrelid = side.rel AND i.indisprimary AND a.attname = side_key) THEN
+        RAISE EXCEPTION 'pattern "%" of table "%" cannot be distributed with it', d.name,
+            docpatterns._relname(rel) USING ERRCODE = 'feature_not_supported',
+          DETAIL = format('The rows of table "%s" do not have the key.',
+            docpatterns._relname(side.rel)),
+          HINT = 'Disable the pattern, distribute the tables, and declare it again.';
+      END IF;
+    END LOOP;
+  END LOOP;
+
+  PERFORM docpatterns._pattern_unlink(rel);
+  -- rows are copied as they are
+  PERFORM docpatterns._tenant_maintain('off');
+  EXECUTE 'SELECT create_distributed_table($1, $2, colocate_with => $3)'
+    USING rel, on_field, colocate_with;
+  RETURN NEXT format('table %s: distributed by column %I', rel, on_field);
+  FOR side IN SELECT DISTINCT docpatterns._pattern_side(l.id, q.rel) AS rel
+      FROM docpatterns._pattern_declarations(collection_distribute.rel) q
+        CROSS JOIN unnest(docpatterns._pattern_link_ids(q.options)) AS l (id) LOOP
+    EXECUTE 'SELECT create_distributed_table($1, $2, colocate_with => $3)'
+      USING side.rel, side_key, rel::text;
+    RETURN NEXT format('table %s: distributed with it by column %I', side.rel, side_key);
+  END LOOP;
+  PERFORM docpatterns._tenant_maintain(maintain);
+  PERFORM @extschema@.pattern_relink(rel);
+END
+$$;
+COMMENT ON FUNCTION collection_distribute(regclass, text, text) IS
+  'Distributes a table with documents over the servers of Citus by a column of its primary key, '
+  'with the side tables of its patterns, and returns what it has distributed. colocate_with is as '
+  'in create_distributed_table(). Copies all rows and locks the tables until the end of the '
+  'transaction. Errors: 0A000 a pattern that cannot be distributed so, or a database without '
+  'Citus, 22023 another column, 42501 unless the caller owns the table, 55000 a distributed table';

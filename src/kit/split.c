@@ -220,8 +220,13 @@ split_change(const DpSplit *split)
 static void
 split_row(StringInfo sql, DpDecl *decl)
 {
-	appendStringInfo(sql, "'%u'::pg_catalog.regclass, %s", decl->relid,
-					 decl->nkeys > 1 ? "ROW(" : "");
+	/* Citus evaluates it where the row is: in a shard */
+	if (dp_is_distributed(decl->relid))
+		appendStringInfoString(sql, "t.tableoid::pg_catalog.regclass, ");
+	else
+		appendStringInfo(sql, "'%u'::pg_catalog.regclass, ", decl->relid);
+	if (decl->nkeys > 1)
+		appendStringInfoString(sql, "ROW(");
 	for (int i = 0; i < decl->nkeys; i++)
 		appendStringInfo(sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
 	if (decl->nkeys > 1)

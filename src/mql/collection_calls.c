@@ -250,10 +250,15 @@ read_documents(Conditions *c, struct varlena *filter, const DpValue *sort, bool 
 	c->whole = c->far != NULL || (sort != NULL && split != NULL && dp_split_sort(split, sort));
 	if (c->whole)
 	{
-		/* once for each row that is left, and not before that is known */
-		c->from = psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w", c->from,
-						   split->whole(split));
-		c->doc = "w.doc";
+		/* once for each row that is left, and not before that is known; Citus refuses the subquery */
+		if (c->target->is_remote)
+			c->doc = split->whole(split);
+		else
+		{
+			c->from = psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w", c->from,
+							   split->whole(split));
+			c->doc = "w.doc";
+		}
 		if (c->far != NULL)
 		{
 			appendStringInfoString(&c->sql, " AND ");

@@ -381,7 +381,7 @@ table_find(DpDecl *decl, const char *link_id, QueueTable *table)
 	table->queued_at = columns[3];
 	rel = table_open(table->table, AccessShareLock);
 	table->natts = RelationGetNumberOfAttributes(rel);
-	table->sequence = dp_side_sequence(rel, table->id);
+	table->sequence = dp_identity_sequence(rel, table->id);
 	table_close(rel, NoLock);
 	table->generation = now;
 	tables_known[next_known] = *table;

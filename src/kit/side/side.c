@@ -7,7 +7,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -88,8 +87,7 @@ require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_ident
 	Form_pg_attribute att = HeapTupleIsValid(tuple) ? (Form_pg_attribute) GETSTRUCT(tuple) : NULL;
 	AttrNumber number;
 
-	if (att == NULL || att->atttypid != type ||
-		(is_identity && att->attidentity == '\0' && dp_shard_id(side) == 0))
+	if (att == NULL || att->atttypid != type || (is_identity && att->attidentity == '\0'))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("side table \"%s\" of pattern \"%s\" must have %s \"%s\" of type %s",
 							   dp_relation_name(side), decl->name,
@@ -99,25 +97,6 @@ require_column(DpDecl *decl, Oid side, const char *name, Oid type, bool is_ident
 	number = att->attnum;
 	ReleaseSysCache(tuple);
 	return number;
-}
-
-Oid
-dp_side_sequence(Relation side, AttrNumber column)
-{
-	Oid table = dp_shard_table(RelationGetRelid(side));
-	Relation rel;
-	Oid sequence;
-
-	if (!OidIsValid(table) ||
-		TupleDescAttr(RelationGetDescr(side), column - 1)->attidentity != '\0')
-		return dp_identity_sequence(side, column);
-	rel = table_open(table, AccessShareLock);
-	sequence =
-		dp_identity_sequence(rel, get_attnum(table, NameStr(TupleDescAttr(RelationGetDescr(side),
-																		  column - 1)
-																->attname)));
-	table_close(rel, NoLock);
-	return sequence;
 }
 
 /* Patterns find rows by it; a restore creates it late. */

@@ -30,12 +30,6 @@
 extern Oid
 dp_side_find(DpDecl *decl, const char *link_id, const char *columns, AttrNumber *numbers);
 
-/*
- * The sequence of an identity column of a side table.  Shards have none: it is that of their table
- * on the same server, where Citus gives each server other numbers.
- */
-extern Oid dp_side_sequence(Relation side, AttrNumber column);
-
 /* Raises the error for a missing table. */
 extern void dp_side_is_missing(DpDecl *decl) pg_attribute_noreturn();
 

@@ -661,7 +661,7 @@ open_recent(DpBucketStore *store)
 
 	table_ready(store, &store->recent, rel->recent);
 	if (rel->recent_arrived > 0)
-		store->arrived = dp_side_sequence(store->recent.rel, rel->recent_arrived);
+		store->arrived = dp_identity_sequence(store->recent.rel, rel->recent_arrived);
 }
 
 /* One of the tables. */

@@ -176,7 +176,7 @@ dp_change_feed_table(DpChangeFeed *f)
 						" operation text, key bson_value, document bson, paths text[]",
 						f->columns);
 	rel = table_open(side, AccessShareLock);
-	f->sequence = dp_side_sequence(rel, f->columns[0]);
+	f->sequence = dp_identity_sequence(rel, f->columns[0]);
 	table_close(rel, NoLock);
 	f->side = side;
 	return side;

@@ -781,7 +781,9 @@ method_split(DpDecl *decl)
 {
 	DpSplitField *field = dp_split_field(dp_outlier(decl)->field, "$push");
 
-	field->search = split_search;
+	/* a shard finds no keys of others */
+	if (!dp_is_distributed(decl->target))
+		field->search = split_search;
 	field->arg = decl;
 	return list_make1(field);
 }

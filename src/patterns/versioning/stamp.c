@@ -125,7 +125,7 @@ change_of(DpVersioning *v, Oid who, const DpKey *key)
 			return c;
 	}
 	rel = table_open(v->changes, RowExclusiveLock);
-	number = nextval_internal(dp_side_sequence(rel, v->change_columns[0]), false);
+	number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
 	table_close(rel, NoLock);
 	behind = dp_revisions_latest(v, &latest) && latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
 	c = dp_state_begin(&pending, sizeof(Change));
