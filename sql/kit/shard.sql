@@ -30,6 +30,9 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   method text := (docpatterns._pattern_distribution(rel)).method;
 BEGIN
+  PERFORM docpatterns._tenant_refuse(n.nspname, 'a table of another schema''s pattern')
+    FROM pg_class a JOIN pg_class b ON b.oid = rel JOIN pg_namespace n ON n.oid = a.relnamespace
+    WHERE a.oid = made AND a.relnamespace <> b.relnamespace;
   IF method IS NULL OR (docpatterns._pattern_distribution(made)).method IS NOT NULL THEN
     RETURN;
   END IF;
@@ -116,6 +119,24 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_sum_shards(regclass, text) IS
   'evaluates SQL text of type bigint, in which s.rel is a shard, for each shard of a distributed '
   'table, and returns the sum';
+
+CREATE FUNCTION docpatterns._pattern_sum_parts(rel regclass, function text, name text,
+  more text DEFAULT NULL) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  arguments text := concat_ws(', ', quote_literal(name), more);
+  result bigint;
+BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel, format('%s(s.rel, %s)', function, arguments));
+  END IF;
+  EXECUTE format('SELECT %s($1, %s)', function, arguments) INTO result USING rel;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_sum_parts(regclass, text, text, text) IS
+  'calls function(rel, name, more), which returns bigint, for a table, or for each of its shards '
+  'if it is distributed; the sum';
 
 CREATE FUNCTION docpatterns._pattern_is_distributed(rel regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

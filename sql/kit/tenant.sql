@@ -74,6 +74,26 @@ $$;
 COMMENT ON FUNCTION docpatterns._shard_identity(regclass) IS
   'makes the column of a shard of a side table an identity column that is one in its table';
 
+-- For tables that Citus has distributed with their triggers: it did not know their shards when the
+-- event trigger saw these.
+CREATE FUNCTION docpatterns._shard_identities(tables regclass[]) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  guard text;
+BEGIN
+  FOR guard IN SELECT pg_get_triggerdef(g.oid) FROM pg_trigger g
+      WHERE g.tgrelid = ANY (tables) AND g.tgtype::int & 32 = 0
+        AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
+        AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = g.tgrelid
+          AND a.attidentity <> '') LOOP
+    EXECUTE regexp_replace(guard, '^CREATE', 'CREATE OR REPLACE');
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._shard_identities(regclass[]) IS
+  'creates the guards of side tables with identity columns again, for the event trigger that '
+  'completes their shards';
+
 CREATE FUNCTION docpatterns._tenant_number(rel regclass, column_name name) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -174,7 +194,6 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
 DECLARE
   former text := current_setting('docpatterns.maintain');
   tables regclass[];
-  guard text;
 BEGIN
   PERFORM docpatterns._tenant_require(schema_name, 'citus_schema_distribute');
   PERFORM docpatterns._tenant_refuse_declarations(schema_name);
@@ -182,14 +201,7 @@ BEGIN
   PERFORM docpatterns._pattern_unlink(q) FROM unnest(tables) q;
   PERFORM docpatterns._tenant_maintain('off');
   EXECUTE 'SELECT citus_schema_distribute($1)' USING to_regnamespace(quote_ident(schema_name));
-  -- the event trigger gives their shards identity columns
-  FOR guard IN SELECT pg_get_triggerdef(g.oid) FROM pg_trigger g
-      WHERE g.tgrelid = ANY (tables) AND g.tgtype::int & 32 = 0
-        AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
-        AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = g.tgrelid
-          AND a.attidentity <> '') LOOP
-    EXECUTE regexp_replace(guard, '^CREATE', 'CREATE OR REPLACE');
-  END LOOP;
+  PERFORM docpatterns._shard_identities(tables);
   PERFORM docpatterns._tenant_maintain(former);
   PERFORM @extschema@.pattern_relink(q) FROM unnest(tables) q;
   RETURN cardinality(tables);

@@ -239,7 +239,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    done := docpatterns._subset_fields_put_back(rel, name, NULL);
+    done := docpatterns._pattern_sum_parts(rel, 'docpatterns._subset_fields_put_back', name,
+        'NULL');
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'subset_fields', name);
   PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
