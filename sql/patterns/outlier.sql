@@ -593,6 +593,10 @@ BEGIN
   END IF;
 
   -- documents with extras are arranged at once, because their triggers use the new options
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    PERFORM @extschema@.pattern_repair(rel, name);
+    RETURN;
+  END IF;
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base,
         p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
@@ -629,7 +633,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS
   'drops the index on the elements that documents hold themselves';
 
-CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
+-- Puts the extras back into the documents.
+CREATE FUNCTION docpatterns._outlier_put_back(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -639,37 +644,56 @@ DECLARE
   too_large text[];
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s
       WHERE s.name = 'docpatterns.max_document_size');
-  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   flag text;
+BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel,
+        format('docpatterns._outlier_put_back(s.rel, %L)', name));
+  END IF;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
+  -- a flag on a document without extras is a stale one, unless documents had the field before
+  flag := @extschema@.bson_get_text(p.options, 'flag');
+  FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS '
+      's ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
+                          p.key_row, p.key_value, p.base, p.stored, p.matches,
+                          CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN
+                            'false'
+                               ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag)
+                                 END, p.key_list) LOOP
+    size := docpatterns._outlier_rejoin(rel, name, r.key);
+    IF size > limit_size THEN
+      too_large := too_large || r.value::text;
+    ELSE
+      done := done + 1;
+    END IF;
+  END LOOP;
+  IF too_large IS NOT NULL THEN
+    RAISE EXCEPTION 'cannot disable pattern "%" of table "%": % documents would be too large',
+      name, docpatterns._relname(rel), cardinality(too_large)
+      USING ERRCODE = 'program_limit_exceeded',
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
+            WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Raise docpatterns.max_document_size, or keep the data in place with '
+            'keep_data => true.';
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_put_back(regclass, text) IS
+  'moves all extras back into the documents, and returns how many documents were written; error '
+  '54000 for documents that would be too large';
+
+CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  done bigint := 0;
+  keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    -- a flag on a document without extras is a stale one, unless documents had the field before
-    flag := @extschema@.bson_get_text(p.options, 'flag');
-    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS '
-        's ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
-                            p.key_row, p.key_value, p.base, p.stored, p.matches,
-                            CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN
-                              'false'
-                                 ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag)
-                                   END, p.key_list) LOOP
-      size := docpatterns._outlier_rejoin(rel, name, r.key);
-      IF size > limit_size THEN
-        too_large := too_large || r.value::text;
-      ELSE
-        done := done + 1;
-      END IF;
-    END LOOP;
-    IF too_large IS NOT NULL THEN
-      RAISE EXCEPTION 'cannot disable pattern "%" of table "%": % documents would be too large',
-        name, docpatterns._relname(rel), cardinality(too_large)
-        USING ERRCODE = 'program_limit_exceeded',
-              DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
-              WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-              HINT = 'Raise docpatterns.max_document_size, or keep the data in place with '
-              'keep_data => true.';
-    END IF;
+    done := docpatterns._outlier_put_back(rel, name);
   END IF;
 
   PERFORM docpatterns._pattern_drop_triggers(rel, 'outlier', name);
