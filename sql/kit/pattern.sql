@@ -502,7 +502,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT 'view ' || l.label, 'present', 'missing'
       FROM declared d CROSS JOIN unnest(docpatterns._pattern_view_labels($2, d.options)) AS l (label)
       WHERE docpatterns._pattern_is_distributed($1)
-        AND docpatterns._pattern_made_view($1, $2, $3, l.label) IS NULL
+        AND docpatterns._pattern_made_view($1, $2, $3, l.label,
+          (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) IS NULL
     UNION ALL
     SELECT 'shards', format('with those of %s', $1), format('%s has its own', t.tab) FROM tables t
       WHERE docpatterns._pattern_is_distributed($1)

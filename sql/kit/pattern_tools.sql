@@ -291,6 +291,10 @@ DECLARE
   r record;
   done bigint := 0;
 BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel, format('@extschema@.pattern_repair(s.rel, %L)',
+        name));
+  END IF;
   FOR r IN EXECUTE query USING rel, name LOOP
     done := done + docpatterns._pattern_repair_row(rel, name, r.key)::int;
   END LOOP;

@@ -120,24 +120,6 @@ COMMENT ON FUNCTION docpatterns._pattern_sum_shards(regclass, text) IS
   'evaluates SQL text of type bigint, in which s.rel is a shard, for each shard of a distributed '
   'table, and returns the sum';
 
-CREATE FUNCTION docpatterns._pattern_sum_parts(rel regclass, function text, name text,
-  more text DEFAULT NULL) RETURNS bigint
-LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  arguments text := concat_ws(', ', quote_literal(name), more);
-  result bigint;
-BEGIN
-  IF docpatterns._pattern_is_distributed(rel) THEN
-    RETURN docpatterns._pattern_sum_shards(rel, format('%s(s.rel, %s)', function, arguments));
-  END IF;
-  EXECUTE format('SELECT %s($1, %s)', function, arguments) INTO result USING rel;
-  RETURN result;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._pattern_sum_parts(regclass, text, text, text) IS
-  'calls function(rel, name, more), which returns bigint, for a table, or for each of its shards '
-  'if it is distributed; the sum';
-
 CREATE FUNCTION docpatterns._pattern_is_distributed(rel regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce((docpatterns._pattern_distribution($1)).method <> 'shard', false)

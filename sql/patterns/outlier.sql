@@ -593,6 +593,10 @@ BEGIN
   END IF;
 
   -- documents with extras are arranged at once, because their triggers use the new options
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    PERFORM @extschema@.pattern_repair(rel, name);
+    RETURN;
+  END IF;
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base,
         p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
@@ -629,7 +633,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS
   'drops the index on the elements that documents hold themselves';
 
--- Moves all elements back into the documents of a table, or of a shard.
+-- Puts the extras back into the documents.
 CREATE FUNCTION docpatterns._outlier_put_back(rel regclass, name text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -642,6 +646,10 @@ DECLARE
       WHERE s.name = 'docpatterns.max_document_size');
   flag text;
 BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel,
+        format('docpatterns._outlier_put_back(s.rel, %L)', name));
+  END IF;
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   -- a flag on a document without extras is a stale one, unless documents had the field before
   flag := @extschema@.bson_get_text(p.options, 'flag');
@@ -672,8 +680,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_put_back(regclass, text) IS
-  'moves all elements back and returns the number of documents; error 54000 for documents that '
-  'would be too large';
+  'moves all extras back into the documents, and returns how many documents were written; error '
+  '54000 for documents that would be too large';
 
 CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -685,7 +693,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    done := docpatterns._pattern_sum_parts(rel, 'docpatterns._outlier_put_back', name);
+    done := docpatterns._outlier_put_back(rel, name);
   END IF;
 
   PERFORM docpatterns._pattern_drop_triggers(rel, 'outlier', name);

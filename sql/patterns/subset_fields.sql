@@ -176,6 +176,10 @@ DECLARE
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s
       WHERE s.name = 'docpatterns.max_document_size');
 BEGIN
+  IF docpatterns._pattern_is_distributed(rel) THEN
+    RETURN docpatterns._pattern_sum_shards(rel,
+        format('docpatterns._subset_fields_put_back(s.rel, %L, %L)', name, paths));
+  END IF;
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY '
         '%s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
@@ -239,8 +243,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    done := docpatterns._pattern_sum_parts(rel, 'docpatterns._subset_fields_put_back', name,
-        'NULL');
+    done := docpatterns._subset_fields_put_back(rel, name, NULL);
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'subset_fields', name);
   PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);

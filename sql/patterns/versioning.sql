@@ -236,9 +236,10 @@ CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETU
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
+  is_shard boolean := docpatterns._pattern_table_of(rel) <> rel;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
-  IF p.deleted IS NULL THEN
+  IF p.deleted IS NULL AND NOT is_shard THEN
     RAISE EXCEPTION 'the history of table "%" is missing', docpatterns._relname(rel)
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = 'The view of deleted keys was dropped.',
@@ -248,9 +249,14 @@ BEGIN
         'ALL SELECT %4$s, NULL::@extschema@.bson FROM %5$s AS g',
                         string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n), p.doc, p.base,
                         string_agg(format('g.%I', s), ', ' ORDER BY n),
-                        (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c
-                          JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.deleted))
-          FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
+                        CASE WHEN is_shard THEN format(
+                            '(SELECT * FROM %1$s AS r WHERE r.operation = ''d'' AND NOT EXISTS '
+                            '(SELECT 1 FROM %1$s AS n WHERE %2$s AND n.revision > r.revision))',
+                            p.revisions, string_agg(format('n.%1$I %2$s r.%1$I', s, o), ' AND '))
+                        ELSE (SELECT format('%I.%I', ns.nspname, c.relname) FROM pg_class c
+                          JOIN pg_namespace ns ON ns.oid = c.relnamespace WHERE c.oid = p.deleted)
+                        END)
+          FROM unnest(p.keys, p.side_keys, p.key_ops) WITH ORDINALITY AS u (k, s, o, n));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS

@@ -706,8 +706,8 @@ rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 static void
 replace_trigger(DpDecl *decl, const char *options)
 {
-	char *definition = TextDatumGetCString(
-		DirectFunctionCall1(pg_get_triggerdef, ObjectIdGetDatum(decl->trigger)));
+	char *definition = TextDatumGetCString(DirectFunctionCall1(pg_get_triggerdef,
+															   ObjectIdGetDatum(decl->trigger)));
 	char *arguments = psprintf("(%s)", quote_literal_cstr(decl->declared));
 	const char *create = "CREATE TRIGGER";
 

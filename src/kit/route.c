@@ -308,8 +308,8 @@ dp_shard_by(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(true);
 	doc = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(1));
 	path = PG_GETARG_TEXT_PP(2);
-	wanted.value = dp_value_of_varlena(
-		dp_datum_to_value(PG_GETARG_DATUM(0), get_fn_expr_argtype(fcinfo->flinfo, 0)));
+	wanted.value = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(0),
+														 get_fn_expr_argtype(fcinfo->flinfo, 0)));
 	dp_path_each(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
 				 dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)), wanted_visit, &wanted);
 	PG_RETURN_BOOL(wanted.equal);

@@ -45,8 +45,8 @@ extern bool dp_trigger_elsewhere(const TriggerData *trigdata);
  * Returns the declaration of a trigger on its table.  NULL: there is nothing to
  * do, return dp_trigger_pass().  A partition without a key is being restored,
  * docpatterns.maintain is off, a statement-level trigger remains on a
- * detached partition, or dp_trigger_elsewhere().  Raises UNDEFINED_OBJECT if a row-level trigger belongs
- * to no declaration.
+ * detached partition, or dp_trigger_elsewhere().  Raises UNDEFINED_OBJECT if a row-level trigger
+ * belongs to no declaration.
  */
 extern DpDecl *dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events);
 

@@ -250,7 +250,8 @@ read_documents(Conditions *c, struct varlena *filter, const DpValue *sort, bool 
 	c->whole = c->far != NULL || (sort != NULL && split != NULL && dp_split_sort(split, sort));
 	if (c->whole)
 	{
-		/* once for each row that is left, and not before that is known; Citus refuses the subquery */
+		/* once for each row that is left, and not before that is known; Citus refuses the subquery
+		 */
 		if (c->target->is_remote)
 			c->doc = split->whole(split);
 		else

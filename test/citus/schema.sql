@@ -151,6 +151,21 @@ BEGIN
   FOR s IN SELECT * FROM public.scenes ORDER BY n LOOP INSERT INTO public.answers VALUES (way, stage, s.name, public.answer(s.probe)); COMMIT; END LOOP;
   PERFORM set_config('search_path', 'public', false);
 END $$;
+CREATE PROCEDURE verbs(way text, verb text) LANGUAGE plpgsql AS $$
+DECLARE d record;
+BEGIN
+  FOR d IN SELECT q.rel::text AS rel, q.pattern, q.name FROM pattern_list() q JOIN pg_class c ON c.oid = q.rel WHERE c.relnamespace = to_regnamespace(way) ORDER BY q.pattern = 'tree', 1, 2 LOOP
+    CONTINUE WHEN NOT EXISTS (SELECT FROM pattern_list(d.rel::regclass) q WHERE q.name = d.name);
+    CALL play(way, 'verbs', format(verb, d.rel, d.name));
+  END LOOP;
+END $$;
+CREATE FUNCTION documents(way text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE c record;
+BEGIN
+  FOR c IN SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(way) AND relkind = 'r' AND relname NOT IN ('merged', 'cats_up_removed') LOOP
+    RETURN QUERY EXECUTE format('SELECT format(''%s: %%s'', t) FROM %I.%I t', c.relname, way, c.relname);
+  END LOOP;
+END $$;
 CREATE FUNCTION server(way text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(DISTINCT nodeport::text, ' ') FROM citus_shards s JOIN pg_class c ON c.oid = s.table_name WHERE c.relnamespace = to_regnamespace(way) $$;
 CREATE FUNCTION move(way text, mode text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE n record;
@@ -224,14 +239,20 @@ CALL probe('before', 'written back');
 CALL probe('after', 'written back');
 SELECT same('before', 'written back', '4');
 SELECT same('after', 'written back', '4');
+CALL verbs('plain', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('before', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('after', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('after', 'CALL pattern_build(%L, %L, NULL)');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is consistent');
 SELECT is(answer('SELECT key, operation FROM (SELECT key, operation FROM before.fed_feed ORDER BY number) f'), answer('SELECT key, operation FROM (SELECT key, operation FROM plain.fed_feed ORDER BY number) f'), 'numbers of a feed grow from server to server');
 
 SELECT is(pattern_undistribute_schema('before'), :n::bigint, 'pattern_undistribute_schema');
 SELECT is(pattern_undistribute_schema('after'), :n::bigint, 'of both');
+CALL probe('plain', 'repaired');
 CALL probe('before', 'undistributed');
 CALL probe('after', 'undistributed');
-SELECT same('before', 'undistributed', '4');
-SELECT same('after', 'undistributed', '4');
+SELECT same('before', 'undistributed', 'repaired');
+SELECT same('after', 'undistributed', 'repaired');
 CALL writes('plain', 5);
 CALL writes('before', 5);
 CALL writes('after', 5);
@@ -258,5 +279,42 @@ CREATE FUNCTION made(way text) RETURNS SETOF text LANGUAGE sql AS $$
 $$;
 SELECT set_eq($$SELECT * FROM made('before')$$, $$SELECT * FROM made('plain')$$, 'objects and dependencies of the schema that was distributed before');
 SELECT set_eq($$SELECT * FROM made('after')$$, $$SELECT * FROM made('plain')$$, 'and after');
+
+-- ---------------------------------------------------------------- refusals
+
+CREATE SCHEMA elsewhere;
+CREATE SCHEMA other;
+CREATE SCHEMA third;
+SELECT citus_schema_distribute('other'), citus_schema_distribute('third') \gset
+SELECT count(collection_create(c)) FROM unnest('{third.a,third.b,other.b,elsewhere.b}'::text[]) c \gset
+SELECT is(try(command), '0A000', command) FROM unnest(ARRAY[
+  $$SELECT computed_enable('third.a', 'other.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('third.a', 'elsewhere.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('elsewhere.b', 'third.a', 'x', '{n: {$count: {}}}')$$,
+  $$SELECT reference_enable('third.a', 'o', 'other.b', live => '{x}')$$, $$SELECT query_table_create('elsewhere.q', 'third.a', '{u}')$$, $$SELECT query_table_create('third.q', 'elsewhere.b', '{u}')$$, $$SELECT kv_create('third')$$,
+  $$SELECT bucket_create('third.q', columns => 'g int, ts timestamptz', group_by => '{g}', time_field => 'ts')$$, $$CREATE TABLE elsewhere.q AS SELECT collection_create('third.q') AS c$$]) command;
+SELECT is(try('PREPARE p AS SELECT collection_create(''third.q''); EXECUTE p'), 'done', 'a prepared statement may create a collection') \gset
+SELECT try($$SELECT outlier_enable('third.a', 'o', 2)$$) \gset
+SELECT throws_ok($$SELECT citus_schema_undistribute('third')$$, '0A000', 'cannot replace table "a" because it is one of two tables of a pattern', 'Citus alone would drop the side table');
+SELECT is(try('DROP TABLE third.a'), '2BP01', 'a table with a side table is not dropped by accident');
+DROP TABLE third.a CASCADE;
+SELECT is(to_regclass('third.a_o_extras'), NULL, 'with CASCADE both go');
+SELECT kv_create('game'), bucket_create('elsewhere.q', columns => 'g int, ts timestamptz', group_by => '{g}', time_field => 'ts') \gset
+SELECT throws_ok($$SELECT pattern_distribute_schema('game')$$, '0A000', 'cannot distribute schema "game"', 'a key-value space');
+SELECT throws_ok($$SELECT pattern_distribute_schema('elsewhere')$$, '0A000', 'cannot distribute schema "elsewhere"', 'buckets');
+CREATE SCHEMA half;
+SELECT collection_create('half.a'), collection_create('half.b') \gset
+SELECT computed_enable('plain.movies', 'half.a', 'x', '{k: {$count: {}}}') \gset
+SELECT throws_ok($$SELECT pattern_distribute_schema('half')$$, '0A000', 'cannot distribute schema "half"', 'one of two tables');
+SELECT throws_ok($$SELECT pattern_distribute_schema('nowhere')$$, '3F000', NULL, 'no schema');
+SELECT throws_ok($$SELECT pattern_distribute_schema(NULL)$$, '22004', NULL, 'NULL');
+
+-- ---------------------------------------------------------------- distributed again, and without patterns
+
+SELECT pattern_disable('plain.movies', 'k') \gset
+SELECT pattern_distribute_schema('before') \gset
+CALL verbs('plain', 'SELECT pattern_disable(%L, %L)');
+CALL verbs('before', 'SELECT pattern_disable(%L, %L)');
+SELECT is((SELECT count(*) FROM pattern_list() l JOIN pg_class c ON c.oid = l.rel WHERE c.relnamespace IN ('before'::regnamespace, 'plain'::regnamespace)), 0::bigint, 'all patterns are disabled');
+SELECT set_eq($$SELECT * FROM documents('before')$$, $$SELECT * FROM documents('plain')$$, 'and documents are as they were');
+SELECT is_empty($$SELECT * FROM failures$$, 'no statement failed');
 
 SELECT * FROM finish();

@@ -9,6 +9,8 @@ SELECT p.oid::regprocedure AS function, p.proname AS name, p.prokind = 'p' AS is
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'docpatterns'
 WHERE p.prokind IN ('f', 'p') AND p.pronamespace = 'public'::regnamespace AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[])
+  -- needs Citus
+  AND p.proname !~ 'distribute'
   -- the other form of a function that takes "any", for arguments without a type
   AND NOT EXISTS (SELECT FROM pg_proc o WHERE o.proname = p.proname AND o.prosrc = p.prosrc AND '"any"'::regtype = ANY (o.proargtypes) AND '"any"'::regtype <> ALL (p.proargtypes));
 CREATE TEMP TABLE catalogue AS

@@ -151,8 +151,7 @@ collecting_find(DpReference *ref, bool of_source)
 		if (!(of_source ? dp_statement_noted(&statement, &c->statement)
 						: c->statement.depth == statement.depth) ||
 			c->of_source != of_source || c->target != ref->decl->target ||
-			strcmp(c->link_id, ref->link_id) != 0 ||
-			c->state.owner != GetCurrentSubTransactionId())
+			strcmp(c->link_id, ref->link_id) != 0 || c->state.owner != GetCurrentSubTransactionId())
 			continue;
 		if (!of_source)
 			return c;

@@ -501,8 +501,8 @@ dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	bool main = PG_GETARG_BOOL(2);
 	Oid table = dp_shard_table(PG_GETARG_OID(0));
-	DpDecl *decl = dp_decl_find(OidIsValid(table) ? table : PG_GETARG_OID(0), DP_SCHEMA_VERSIONING,
-								name);
+	DpDecl *decl =
+		dp_decl_find(OidIsValid(table) ? table : PG_GETARG_OID(0), DP_SCHEMA_VERSIONING, name);
 	Relation rel = table_open(decl->relid, AccessShareLock);
 	int i;
 

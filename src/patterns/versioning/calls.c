@@ -437,7 +437,8 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(NULL);
 	LockRelationOid(DatumGetObjectId(rel->constvalue),
 					AccessShareLock); /* keeps the tables that it reads */
-	if (!SearchSysCacheExists1(RELOID, rel->constvalue))
+	if (!SearchSysCacheExists1(RELOID, rel->constvalue) ||
+		dp_is_distributed(DatumGetObjectId(rel->constvalue)))
 		PG_RETURN_POINTER(NULL);
 
 	/* the function itself raises errors */

@@ -106,7 +106,8 @@ dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 	return false;
 }
 
-/* Returns the change of a table and a user in this transaction, created if missing for a document. */
+/* Returns the change of a table and a user in this transaction, created if missing for a document.
+ */
 static Change *
 change_of(DpVersioning *v, Oid who, const DpKey *key)
 {

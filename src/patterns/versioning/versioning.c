@@ -294,8 +294,8 @@ dp_versioning_require(DpVersioning *v)
 							 " previous bson, checksum int4, kept text",
 							 numbers);
 	changes = dp_link_side(v->second_link_id, v->decl->target);
-	nkeys = OidIsValid(changes) && get_attnum(changes, v->decl->nkeys == 1 ? "key" : "key1") !=
-									   InvalidAttrNumber
+	nkeys = OidIsValid(changes) &&
+					get_attnum(changes, v->decl->nkeys == 1 ? "key" : "key1") != InvalidAttrNumber
 				? v->decl->nkeys
 				: 0;
 	changes = dp_side_find(
@@ -946,7 +946,8 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 			dp_versioning_later_than(v, key, since);
 		dp_revisions_close(&store);
 	}
-	dp_revisions_add(v, key, revision, dp_versioning_change(v, key), operation, delta, previous, after);
+	dp_revisions_add(v, key, revision, dp_versioning_change(v, key), operation, delta, previous,
+					 after);
 	if (delta != NULL)
 		pfree(delta);
 	if (v->keep > 0 && revision > v->keep)

@@ -190,9 +190,9 @@ dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change
 extern List *dp_revision_kept(const DpRevision *r);
 
 /* Adds a row to the table of changes. */
-extern void dp_revisions_add_change(DpVersioning *v, int64 change, const DpKey *key,
-									TimestampTz since, const char *who,
-									FullTransactionId transaction);
+extern void
+dp_revisions_add_change(DpVersioning *v, int64 change, const DpKey *key, TimestampTz since,
+						const char *who, FullTransactionId transaction);
 
 /* ---------------------------------------------------------------- stamp.c */
 
