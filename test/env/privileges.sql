@@ -179,6 +179,8 @@ single_table_update('app', 'I#7', 'S', '{$set: {entity: "item", id: 7}}', upsert
 single_table_delete('app', 'I#1', 'S') | SELECT, UPDATE, DELETE
 single_table_query('app', 'I#1') | SELECT
 single_table_batch_get('app', '[{"PK": "I#1", "SK": "S"}]') | SELECT
+single_table_batch_write('app', '[{"put": {"entity": "item", "doc": {"id": 3}}}]') | SELECT, INSERT, UPDATE | a `put`
+single_table_batch_write('app', '[{"delete": {"PK": "I#1", "SK": "S"}}]') | SELECT, UPDATE, DELETE | a `delete`
 single_table_transact('app', '[{"put": {"entity": "item", "doc": {"id": 3}}}]') | SELECT, INSERT, UPDATE | a `put`
 single_table_transact('app', '[{"update": {"PK": "I#1", "SK": "S", "update": {"$inc": {"n": 1}}}}]') | SELECT, UPDATE | an `update` or a `check`
 single_table_transact('app', '[{"delete": {"PK": "I#1", "SK": "S"}}]') | SELECT, UPDATE, DELETE | a `delete`
