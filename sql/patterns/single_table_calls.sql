@@ -11,9 +11,10 @@ CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition 
   return_values text DEFAULT 'all_new') RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson, text) IS
-  'Puts an item, replacing the one with its keys; entity NULL: as the document says. Returns it as '
-  'stored; return_values: all_old the replaced item, none NULL. Locks the item. Errors: 42704 an unknown entity, 23502 or 23514 missing or '
-  'invalid fields, or the condition is not met, 40001 too many attempts, 42501';
+  'Puts an item, replacing the one with its keys; entity NULL: as the document says. Returns it '
+  'as stored; return_values: all_old the replaced item, none NULL. Locks the item. Errors: 42704 '
+  'an unknown entity, 23502 or 23514 missing or invalid fields, or the condition is not met, '
+  '40001 too many attempts, 42501';
 
 CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL)
   RETURNS bson
@@ -37,8 +38,8 @@ CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bs
   return_values text DEFAULT 'all_old') RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson, text) IS
-  'Deletes an item and returns it; NULL without one, or with return_values none. Needs SELECT, UPDATE and DELETE. Locks the '
-  'item. Error: 23514 the condition is not met';
+  'Deletes an item and returns it; NULL without one, or with return_values none. Needs SELECT, '
+  'UPDATE and DELETE. Locks the item. Error: 23514 the condition is not met';
 
 CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL,
@@ -51,8 +52,8 @@ COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text,
   bson, bson, bson, boolean) IS
   'Items of a partition of the table or of a secondary index in the order of their sort keys '
   '(bytes). take: at most so many that match filter; after: the last document of the previous '
-  'page; fields: a projection; count_only: only {count: n}, how many they are. One index scan, no locks; needs SELECT. Error: 22023 arguments that '
-  'do not fit';
+  'page; fields: a projection; count_only: only {count: n}, how many they are. One index scan, no '
+  'locks; needs SELECT. Error: 22023 arguments that do not fit';
 
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL)
   RETURNS SETOF bson

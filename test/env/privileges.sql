@@ -169,6 +169,7 @@ relationship_link('bare', 'kids', 'made', on_field => 'of') | SELECT, UPDATE, CR
 relationship_link('bare', 'kids', 'third', on_field => 'of') | SELECT, UPDATE, INSERT third, UPDATE/DELETE/TRUNCATE third | `child` exists
 query_table_create('made', 'bare', '{n}') | OWN, CREATE
 query_table_read('by_n', 1) | SELECT
+query_table_purge('by_n') | OWN
 single_table_create('made', 1) | CREATE
 single_table_entity('app', 'user', 'U#{id}', 'S') | OWN, CREATE
 single_table_key('app', 'item', '{id: 1}')
