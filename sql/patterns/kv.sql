@@ -80,6 +80,12 @@ CREATE FUNCTION kv_type_of(space text, key text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_kv_type_of' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_type_of(text, text) IS 'The type of a key: hash, set, zset or none';
 
+CREATE FUNCTION kv_rename(space text, key text, new_key text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_kv_rename' LANGUAGE C VOLATILE COST 1000;
+COMMENT ON FUNCTION kv_rename(text, text, text) IS
+  'Renames a key, with its time to live, and removes the key that had the new name. Writes all '
+  'members again. Locks both keys exclusively, in order. Error: P0002 no such key';
+
 CREATE FUNCTION kv_expire(space text, key text, seconds double precision) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_expire' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_expire(text, text, double precision) IS
@@ -125,6 +131,29 @@ $$;
 COMMENT ON FUNCTION kv_keys(text, text) IS
   'Keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or '
   'none of them, a backslash before a literal character. Reads all keys';
+
+CREATE FUNCTION kv_scan(space text, cursor text DEFAULT '0', pattern text DEFAULT '*',
+  take bigint DEFAULT 10, OUT next_cursor text, OUT keys text[])
+LANGUAGE docpatterns STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF take < 1 THEN
+    RAISE EXCEPTION 'take must be at least 1' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF cursor <> '0' AND NOT starts_with(cursor, '>') THEN
+    RAISE EXCEPTION 'invalid cursor: "%"', cursor USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Begin with 0, continue with next_cursor of the previous call.';
+  END IF;
+  EXECUTE format(
+    'SELECT CASE WHEN count(*) < $2 THEN ''0'' ELSE ''>'' || max(k.key) END, coalesce(array_agg('
+    'k.key ORDER BY k.key) FILTER (WHERE docpatterns._kv_matches(k.key, $3) AND '
+    '@extschema@.kv_exists($4, k.key) = 1), ''{}'') FROM (SELECT s.key FROM %s.keys s '
+    'WHERE $1 = ''0'' OR s.key > substr($1, 2) ORDER BY s.key LIMIT $2) k',
+    docpatterns._kv_space(space)) INTO next_cursor, keys USING cursor, take, pattern, space;
+END
+$$;
+COMMENT ON FUNCTION kv_scan(text, text, text, bigint) IS
+  'The next take keys after a cursor, without those that do not match the pattern (see kv_keys). '
+  'Begin with 0, continue with next_cursor, end when it is 0: each key that was there all the time '
+  'has been returned once then. Reads take rows. Error: 22023 a bad cursor, or take below 1';
 
 CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
