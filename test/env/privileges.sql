@@ -61,6 +61,10 @@ pattern_disable_all() | | of all tables: does it for those that the caller owns
 pattern_disable_all('spilled') | OWN
 pattern_stats() | | of all tables: shows those that the caller owns
 pattern_stats('spilled') | OWN
+pattern_due() | | of all tables: shows those that the caller owns
+pattern_due('spilled') | OWN
+pattern_maintain() | | of all tables: does it for those that the caller owns
+pattern_maintain('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
 pattern_advise('docs') | SELECT

@@ -60,6 +60,8 @@ struct DpQueue
 	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
 };
 
+DpQueuePass *dp_queue_passing = NULL;
+
 static QueueTable tables_known[TABLES_KNOWN];
 static int next_known = 0;
 
@@ -148,9 +150,20 @@ dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
 	taken = take(queue, key, most, NIL, context);
 	if (key == NULL && taken != NIL)
 	{
-		DpValue last = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
+		struct varlena *last_key = ((DpQueued *) llast(taken))->key;
+		DpValue last = dp_value_of_varlena(last_key);
 
 		taken = take(queue, &last, PG_INT64_MAX, taken, context);
+		if (dp_queue_passing != NULL)
+		{
+			ListCell *lc;
+
+			foreach(lc, taken)
+				dp_queue_passing->entries += ((DpQueued *) lfirst(lc))->entries;
+			dp_queue_passing->last =
+				MemoryContextAlloc(dp_queue_passing->context, VARSIZE_ANY(last_key));
+			memcpy(dp_queue_passing->last, last_key, VARSIZE_ANY(last_key));
+		}
 	}
 	SPI_finish();
 	return taken;
@@ -248,6 +261,10 @@ typedef struct Entry
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context)
 {
+	static const char *const take_all = TAKE("");
+	static const char *const take_key = TAKE(" WHERE t.key{own =}{$2 bson_value}");
+	static const char *const take_after = TAKE(" WHERE t.key{own >}{$2 bson_value}");
+	const char *template = key != NULL ? take_key : take_all;
 	SPIPlanPtr plan;
 	Datum values[2];
 	Entry *entries;
@@ -258,9 +275,12 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	values[0] = Int64GetDatum(most);
 	if (key != NULL)
 		values[1] = PointerGetDatum(dp_value_to_varlena(key));
-	plan = dp_statement(queue->decl,
-						key != NULL ? TAKE(" WHERE t.key{own =}{$2 bson_value}") : TAKE(""),
-						queue->table.table, queue->table.table);
+	else if (dp_queue_passing != NULL && dp_queue_passing->after != NULL)
+	{
+		values[1] = PointerGetDatum(dp_queue_passing->after);
+		template = take_after;
+	}
+	plan = dp_statement(queue->decl, template, queue->table.table, queue->table.table);
 	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
 					  SPI_OK_DELETE_RETURNING, queue->table.table, queue->decl->name,
 					  DP_MARK_INTERNAL);

@@ -94,6 +94,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 	DpActor self;
 	SPIPlanPtr plan;
 	Portal portal;
+	int64 most = PG_NARGS() > 2 ? PG_GETARG_INT32(2) : PG_INT64_MAX;
 	int64 done = 0;
 
 	if (PG_ARGISNULL(0))
@@ -113,12 +114,12 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 	plan = dp_statement(decl, "SELECT DISTINCT {side key} FROM {relation} ORDER BY {side key}",
 						dp_approximation_shards_table(a));
 	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
-	for (;;)
+	while (done < most)
 	{
 		SPITupleTable *keys;
 		uint64 i;
 
-		SPI_cursor_fetch(portal, true, 1000);
+		SPI_cursor_fetch(portal, true, Min(most, 1000));
 		keys = SPI_tuptable;
 		if (SPI_processed == 0)
 			break;
