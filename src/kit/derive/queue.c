@@ -26,6 +26,7 @@
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
+#include "kit/worker.h"
 
 /* Facts about a queue's table, cached between statements */
 typedef struct QueueTable
@@ -130,6 +131,8 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	nulls[table->queued_at - 1] = false;
 	dp_writer_insert_row(queue->writer, values, nulls);
+	if (!queue->removed)
+		dp_work_left(queue->decl->target);
 	if (id % FORGET_EVERY == 0 && queue->removed)
 		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
 	pfree(values);
