@@ -149,6 +149,7 @@ versioning_revert('revised', 5, 1) | SELECT, INSERT, UPDATE | the document is go
 versioning_purge('revised', now()) | OWN
 versioning_redact('revised', 1, 'm') | OWN
 change_feed_enable('bare') | OWN, CREATE
+ttl_enable('bare', 'at') | OWN, CREATE
 change_feed_read('watched') | SELECT
 change_feed_position('watched') | SELECT
 change_feed_purge('watched', 0) | OWN

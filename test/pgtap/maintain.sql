@@ -1,7 +1,7 @@
 -- pattern_due() and pattern_maintain(): deferred work of all patterns.
 \set ECHO none
 SET client_min_messages = error;
-SELECT plan(37);
+SELECT plan(41);
 
 CREATE ROLE dp_maintain;
 CREATE ROLE dp_maintain_other;
@@ -74,6 +74,18 @@ SELECT pattern_alter('readings', 'at', '{retain: "1 day"}') \g /dev/null
 CALL pattern_maintain('readings');
 SELECT ok((SELECT count(*) BETWEEN 24 AND 27 FROM readings), 'pattern_alter changes the retention');
 SELECT throws_ok($$SELECT bucket_create('no_time', 'v int', span => NULL, retain => '1 day')$$, '22023', NULL, 'pages have no retention');
+
+-- feeds
+SELECT change_feed_enable('pages', notify => false, keep_for => '1 hour') \g /dev/null
+INSERT INTO pages (doc) SELECT bson_build('_id', i) FROM generate_series(10, 29) i;
+SET docpatterns.maintain = off;
+UPDATE pages_feed SET at = now() - interval '2 hours' WHERE key <= to_bson(25);
+RESET docpatterns.maintain;
+SELECT results_eq($$SELECT what, now() - since < interval '61 min', amount FROM pattern_due()$$, $$VALUES ('changes past retention', true, 16::bigint)$$, 'changes of a feed');
+CALL pattern_maintain('pages', batch => 5);
+SELECT is((SELECT array_agg(operation ORDER BY number) FROM pages_feed), '{purged,insert,insert,insert,insert}', 'they are purged');
+SELECT is((SELECT count(*) FROM pattern_due()), 0::bigint, 'and not due again');
+SELECT is((SELECT count(*) FROM pattern_check('pages')), 0::bigint, 'the feed is consistent');
 
 -- keys and items
 SELECT kv_create('dp_game') \g /dev/null
