@@ -287,6 +287,8 @@ work_try(Work *work, int64 most, int64 *done)
 			outcome = FAILED;
 			work_failed(work, error);
 		}
+		else
+			elog(DEBUG1, "maintenance of \"%s\" met a lock: %s", work->name, error->message);
 		FreeErrorData(error);
 	}
 	PG_END_TRY();

@@ -118,6 +118,7 @@ static void worker_exit(int code, Datum arg);
 static long worker_step(MemoryContext context, int *failures);
 static void worker_run(MemoryContext context, Oid *tables, int ntables, bool *more);
 static void worker_commit(void);
+static void worker_begin(void);
 static bool worker_stop(void);
 static void database_lock(void);
 
@@ -640,8 +641,7 @@ worker_run(MemoryContext context, Oid *tables, int ntables, bool *more)
 						  .stop = worker_stop };
 	int i;
 
-	StartTransactionCommand();
-	database_lock();
+	worker_begin();
 	run.until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TICK);
 	if (!unwanted && ntables != 0 && OidIsValid(get_extension_oid("docpatterns", true)))
 	{
@@ -660,6 +660,14 @@ static void
 worker_commit(void)
 {
 	CommitTransactionCommand();
+	worker_begin();
+}
+
+/* Begins a transaction, and a statement: some work is due by the time of that. */
+static void
+worker_begin(void)
+{
+	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	database_lock();
 }

@@ -7,7 +7,7 @@ set -u
 seconds=${STRESS_SECONDS:-12}
 [ -z "${SOAK_MINUTES:-}" ] || seconds=$((SOAK_MINUTES * 60))
 echo "# $seconds seconds"
-plan 29
+plan 36
 export PGOPTIONS='-c client_min_messages=warning -c timezone=UTC' PGDATABASE=dp_maintain
 admin() { psql -XqAt -d postgres -v ON_ERROR_STOP=1 "$@"; }
 ask() { psql -XqAt -c "$1" 2>&1; }
@@ -107,7 +107,7 @@ SQL
 sleep 0.5
 ask "INSERT INTO orders (doc) SELECT bson_build('customer', i % 10 + 1, 'price', 1) FROM generate_series(1, 100) i"
 is "$(comes 1 'SELECT count(DISTINCT key) FROM customers_spent_queue')" 1 'it passes over a row that is locked'
-is "$(ask "SELECT count(*) FROM pg_locks WHERE NOT granted")" 0 'and does not wait for it'
+is "$(ask "SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '200 ms'")" 0 'and does not wait for it'
 wait
 is "$(comes 0 'SELECT count(*) FROM customers_spent_queue')" 0 'and comes back to it'
 
@@ -166,3 +166,91 @@ is "$(PGPORT=$port comes 5 'SELECT count(*) FROM items')" 5 'it replays'
 "$DP_CLUSTER" promote
 is "$(PGPORT=$port comes 0 'SELECT count(*) FROM items')" 0 'promoted, it maintains'
 "$DP_CLUSTER" leave
+
+# The soak. What ages does so in seconds.
+psql -Xqv ON_ERROR_STOP=1 >/dev/null <<'SQL'
+SELECT collection_create(c) FROM unnest('{people,orders,reviews,books,pages,docs,sessions}'::text[]) c;
+SELECT bucket_create('readings', 'sensor int, at timestamptz, v int', '{sensor}', 'at', span => '1 s', pack_after => '1 s', retain => '4 s'),
+  reference_enable('orders', 'buyer', 'people', live => '{name}', refresh => 'deferred'),
+  computed_enable('people', 'orders', 'buyer._id', '{spent: {$sum: "$price"}, orders: {$count: {}}}', mode => 'deferred', name => 'spent'),
+  subset_enable('books', 'newest', 'reviews', 'book', order_by => '{at: -1}', keep => 3, count_field => 'reviews', count_mode => 'deferred'),
+  outlier_enable('books', 'readers', 5, mode => 'deferred', is_set => true), approximation_enable('pages', 'views', slots => 4),
+  change_feed_enable('docs', notify => false, keep_for => '4 s'), versioning_enable('docs', keep => 5), ttl_enable('sessions', 'seen', '3 s'), ttl_enable('reviews', 'at', '4 s'), kv_create('game');
+INSERT INTO people (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, 50) i;
+INSERT INTO orders (doc) SELECT bson_build('_id', i, 'buyer', bson_build('_id', i % 50 + 1), 'price', i) FROM generate_series(1, 1000) i;
+INSERT INTO books (doc) SELECT bson_build('_id', i, 'readers', '[]'::bson_value) FROM generate_series(1, 20) i;
+INSERT INTO pages (doc) SELECT bson_build('_id', i, 'views', 0) FROM generate_series(1, 5) i;
+INSERT INTO docs (doc) SELECT bson_build('_id', i, 'n', 0) FROM generate_series(1, 50) i;
+CREATE TABLE due (at timestamptz DEFAULT clock_timestamp(), age interval, amount bigint);
+CREATE TABLE counted (n bigint, what text);
+SQL
+script() { cat >"$DP_WORK/$1.sql"; }
+script measure <<'EOS'
+\set s random(1, 20)
+INSERT INTO readings VALUES (:s, clock_timestamp(), 1);
+EOS
+script order <<'EOS'
+\set o random(1, 1000)
+\set p random(1, 50)
+UPDATE orders SET doc = bson_set(doc, 'price', :o::int) WHERE _id = :o::int;
+UPDATE orders SET doc = bson_set(doc, 'buyer', bson_build('_id', :p::int)) WHERE _id = :o::int;
+EOS
+script rename <<'EOS'
+\set p random(1, 50)
+\set n random(1, 1000000)
+UPDATE people SET doc = bson_set(doc, 'name', 'n' || :n::int) WHERE _id = :p::int;
+EOS
+script expire <<'EOS'
+\set b random(1, 20)
+\set k random(1, 500)
+INSERT INTO sessions (doc) VALUES (bson_build('seen', clock_timestamp()));
+INSERT INTO reviews (doc) VALUES (bson_build('book', :b::int, 'at', clock_timestamp()));
+INSERT INTO items (doc) VALUES (bson_build('PK', 'p', 'SK', gen_random_uuid()::text, 'until', clock_timestamp() + interval '2 s'));
+SELECT kv_hset('game', 'k' || :k::int, 'f', 1), kv_expire('game', 'k' || :k::int, 2);
+EOS
+script change <<'EOS'
+\set d random(1, 50)
+\set b random(1, 20)
+\set r random(1, 30)
+UPDATE docs SET doc = bson_update(doc, '{"$inc": {"n": 1}}', filter => '{}') WHERE _id = :d::int;
+SELECT approximation_add('pages', :b::int % 5 + 1, 1);
+UPDATE books SET doc = bson_update(doc, bson_build('$addToSet', bson_build('readers', :r::int))) WHERE _id = :b::int;
+EOS
+chmod 755 "$DP_WORK"; chmod 644 "$DP_WORK"/*.sql
+# Writes for so many seconds, and looks every second what is due.
+load() {  # load SECONDS
+  local files='' file i
+  for file in measure@3 order@1 rename@1 expire@2 change@1; do files="$files -f $DP_WORK/${file%@*}.sql@${file#*@}"; done
+  # shellcheck disable=SC2086
+  pgbench -n -M prepared -c 4 -j 1 -R 150 -T "$1" $files >"$DP_WORK/load" 2>&1 &
+  for ((i = 0; i < $1; i++)); do
+    psql -XqAtc 'INSERT INTO due (age, amount) SELECT coalesce(max(clock_timestamp() - since), $$0$$), coalesce(sum(amount), 0) FROM pattern_due()' >/dev/null 2>&1
+    sleep 0.9
+  done
+  wait
+}
+rows() {
+  ask "SELECT (SELECT count(*) FROM readings) + (SELECT count(*) FROM sessions) + (SELECT count(*) FROM reviews) + (SELECT count(*) FROM items) + (SELECT count(*) FROM game.keys) + (SELECT count(*) FROM docs_feed) + (SELECT count(*) FROM docs_history)
+    + (SELECT sum(waiting) FROM pattern_stats() WHERE pattern <> 'bucket')"
+}
+bytes() { ask "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'game'::regnamespace)"; }
+load $((seconds / 3))
+first=$(rows)
+ask "SELECT pg_cancel_backend(pid) FROM ($worker) w" >/dev/null
+load $((seconds / 3))
+second=$(rows) half=$(bytes)
+kill -9 "$(ask "$worker")"
+for _ in {1..100}; do sleep 0.1; psql -XqAtc 'SELECT 1' >/dev/null 2>&1 && break; done
+load $((seconds / 3))
+third=$(rows)
+echo "# rows that age, after each third: $first, $second, $third; bytes: $half, $(bytes)"
+echo "# $(grep -h 'processed: \|^tps' "$DP_WORK/load" | tr '\n' ' ')"
+echo "# age of the oldest work that was due, and its amount: $(ask "SELECT format('p50 %s, p95 %s, max %s; p50 %s, max %s', percentile_cont(0.5) WITHIN GROUP (ORDER BY age), percentile_cont(0.95) WITHIN GROUP (ORDER BY age), max(age), percentile_cont(0.5) WITHIN GROUP (ORDER BY amount), max(amount)) FROM due")"
+ok 'tables stop growing' [ "$third" -lt $((second + second / 2 + 500)) ]
+is "$(ask "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY age) < interval '4 s' FROM due")" t 'what is due does not wait'
+[ "$seconds" -lt 300 ] || ok 'files stop growing, too' [ "$(bytes)" -lt $((half * 2)) ]
+[ "$seconds" -ge 300 ] || ok 'files are not looked at in so short a time' true
+is "$(comes 0 'SELECT count(*) FROM pattern_due()')" 0 'afterwards nothing is due'
+is "$(comes 0 "SELECT (SELECT count(*) FROM readings) + (SELECT count(*) FROM sessions) + (SELECT count(*) FROM items) + (SELECT count(*) FROM game.keys) + (SELECT count(*) FROM reviews)")" 0 'what expires is gone'
+is "$(ask 'SELECT rel, name, error FROM pattern_stats() WHERE error IS NOT NULL')" '' 'nothing failed'
+is "$(ask "SELECT rel, name, what, key, expected, found FROM pattern_check() LIMIT 10")" '' 'and everything is true'
