@@ -106,7 +106,7 @@ COMMENT ON FUNCTION docpatterns._pattern_work(regclass, text, boolean) IS
   'short time ago';
 
 CREATE PROCEDURE pattern_maintain(rel regclass DEFAULT NULL, name text DEFAULT NULL,
-  max_time interval DEFAULT '1 min', max_rows bigint DEFAULT NULL, batch int DEFAULT 1000)
+  max_time interval DEFAULT '1 min', max_rows bigint DEFAULT NULL, batch int DEFAULT 200)
   AS 'MODULE_PATHNAME', 'dp_pattern_maintain' LANGUAGE C;
 COMMENT ON PROCEDURE pattern_maintain(regclass, text, interval, bigint, int) IS
   'Does deferred work that is due, as pattern_due() shows it: of a declaration, a table, or all '
@@ -140,8 +140,8 @@ CREATE FUNCTION docpatterns._pattern_expired(rel regclass, expiry text, entries 
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE format('SELECT $1, min(q.expiry), nullif(count(*), 0) '
-      'FROM (SELECT %1$s AS expiry FROM %2$s WHERE %1$s <= clock_timestamp() '
-      'ORDER BY 1 LIMIT 10000) q', expiry, rel) USING entries;
+      'FROM (SELECT %1$s AS expiry FROM %2$s WHERE %1$s <= $2 '
+      'ORDER BY 1 LIMIT 10000) q', expiry, rel) USING entries, clock_timestamp();
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_expired(regclass, text, text) IS

@@ -176,8 +176,8 @@ DECLARE
   k text;
   purged bigint := 0;
 BEGIN
-  FOR k IN EXECUTE format('SELECT k.key FROM %s k WHERE k.expires_at <= clock_timestamp() '
-      'ORDER BY k.expires_at LIMIT $1', rel) USING most LOOP
+  FOR k IN EXECUTE format('SELECT k.key FROM %s k WHERE k.expires_at <= $1 '
+      'ORDER BY k.expires_at LIMIT $2', rel) USING clock_timestamp(), most LOOP
     purged := purged + docpatterns._kv_purge_key(docpatterns._kv_space_of(rel), k)::int;
   END LOOP;
   RETURN purged;

@@ -427,7 +427,7 @@ dp_pattern_maintain(PG_FUNCTION_ARGS)
 													PG_GETARG_DATUM(2)));
 	if (!PG_ARGISNULL(3))
 		run.most = PG_GETARG_INT64(3);
-	run.batch = PG_ARGISNULL(4) ? 1000 : PG_GETARG_INT32(4);
+	run.batch = PG_ARGISNULL(4) ? 200 : PG_GETARG_INT32(4);
 	if (run.most < 0 || run.batch < 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("max_rows must not be negative, and batch must be positive")));

@@ -5,8 +5,8 @@
  * The launcher knows which databases are wanted, and starts a worker for each, as far as
  * docpatterns.maintain_workers allows.  A worker runs pattern_maintain()'s loop: for the tables to
  * which a commit has left work, at once, and for all tables once in docpatterns.maintain_interval.
- * If databases have to share workers, a worker ends when nothing is due, and the launcher starts
- * that of the database that has waited longest.
+ * If databases have to share workers, a worker ends when nothing is due, or when it has run for an
+ * interval, and the launcher starts that of the database that has waited longest.
  *
  * Workers are no obstacle to DROP DATABASE and the like: before each transaction, and each second,
  * a worker takes the lock on its database that every session takes when it connects.  If it cannot
@@ -84,6 +84,15 @@ typedef struct Shared
 	Database databases[MAX_DATABASES];
 } Shared;
 
+/* What databases and roles set otherwise does not concern workers, as with autovacuum's */
+static const char *const settings[][2] = {
+	{ "search_path", "" },
+	{ "statement_timeout", "0" },
+	{ "lock_timeout", "0" },
+	{ "idle_in_transaction_session_timeout", "0" },
+	{ "default_transaction_isolation", "read committed" },
+};
+
 static char *maintain_databases = "";
 static int maintain_workers = 4;
 static int maintain_interval = 10;
@@ -100,6 +109,7 @@ static bool left_many = false;
 /* The worker's */
 static Database *mine = NULL;
 static bool unwanted = false; /* another session locks the database */
+static TimestampTz started;
 
 PGDLLEXPORT void dp_worker_launch(Datum arg);
 PGDLLEXPORT void dp_worker_main(Datum arg);
@@ -521,7 +531,10 @@ dp_worker_main(Datum arg)
 	LWLockRelease(shared->lock);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(id, InvalidOid, 0);
+	for (int i = 0; i < lengthof(settings); i++)
+		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
 	pgstat_report_appname("docpatterns");
+	started = GetCurrentTimestamp();
 	context = AllocSetContextCreate(TopMemoryContext, "docpatterns worker", ALLOCSET_DEFAULT_SIZES);
 
 	for (;;)
@@ -616,8 +629,11 @@ worker_step(MemoryContext context, int *failures)
 	if (more)
 		mine->next = now;
 	next = mine->next;
-	ends = unwanted || !mine->wanted ||
-		   (shared->crowded && mine->nleft == 0 && !mine->left_many && next > now);
+	ends = unwanted || !mine->wanted;
+	/* if others wait: when nothing is due, or after some time */
+	if (shared->crowded)
+		ends |= (mine->nleft == 0 && !mine->left_many && next > now) ||
+				TimestampDifferenceExceeds(started, now, maintain_interval * 1000);
 	LWLockRelease(shared->lock);
 	if (ends)
 		return -1;
@@ -636,7 +652,7 @@ worker_run(MemoryContext context, Oid *tables, int ntables, bool *more)
 {
 	DpMaintainRun run = { .patient = true,
 						  .most = PG_INT64_MAX,
-						  .batch = 1000,
+						  .batch = 200,
 						  .commit = worker_commit,
 						  .stop = worker_stop };
 	int i;
