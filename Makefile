@@ -50,7 +50,8 @@ SQL_PARTS = $(wildcard \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \
 	sql/kit/pattern.sql \
-	sql/kit/derive.sql) \
+	sql/kit/derive.sql \
+	sql/kit/maintain.sql) \
 	$(sort $(wildcard sql/patterns/*.sql)) \
 	sql/untyped.sql sql/pattern_advise.sql
 

@@ -193,6 +193,29 @@ COMMENT ON FUNCTION kv_purge(text, bigint) IS
   'Removes the rows of expired keys, at most take of them, and returns how many keys; skips locked '
   'keys. Error: 22023 below 0';
 
+CREATE FUNCTION docpatterns._kv_due(rel regclass, name text, OUT what text, OUT since timestamptz,
+  OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM docpatterns._pattern_expired($1, 'expires_at', 'expired keys')
+$$;
+COMMENT ON FUNCTION docpatterns._kv_due(regclass, text) IS 'pattern_due of a key-value space';
+
+CREATE FUNCTION docpatterns._kv_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  k text;
+  purged bigint := 0;
+BEGIN
+  FOR k IN EXECUTE format('SELECT k.key FROM %s k WHERE k.expires_at <= $1 '
+      'ORDER BY k.expires_at LIMIT $2', rel) USING clock_timestamp(), most LOOP
+    purged := purged + docpatterns._kv_purge_key(docpatterns._kv_space_of(rel), k)::int;
+  END LOOP;
+  RETURN purged;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._kv_maintain(regclass, text, int) IS
+  'pattern_maintain of a key-value space';
+
 -- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._kv_repair_key(space text, key text) RETURNS boolean

@@ -112,6 +112,7 @@ BEGIN
   IF index_elements THEN
     PERFORM docpatterns._outlier_create_index(rel, t.doc, field);
   END IF;
+  PERFORM docpatterns._outlier_index_flags(rel, name);
   PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
@@ -249,6 +250,38 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
   'index on the elements that documents hold themselves';
+
+CREATE FUNCTION docpatterns._outlier_index_flags(rel regclass, name text) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  deferred boolean;
+  made regclass := (SELECT i.index FROM docpatterns._pattern_indexes($1) i
+      WHERE i.pattern = 'outlier' AND i.name = $2);
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._outlier_parts($1, $2) q;
+  deferred := @extschema@.bson_get_text(p.options, 'mode') = 'deferred';
+  IF deferred AND made IS NULL THEN
+    EXECUTE (SELECT format('CREATE INDEX ON %s (%s) WHERE %s', t.base, t.key_list,
+        docpatterns._outlier_flagged(quote_ident(t.doc), p.options, $2))
+      FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel,
+        @extschema@.bson_get_text(p.options, 'doc_column'))) t);
+  ELSIF made IS NOT NULL AND NOT deferred THEN
+    EXECUTE format('DROP INDEX %s', made);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_index_flags(regclass, text) IS
+  'makes the index of flagged documents, by which deferred splits are found, or drops it';
+
+CREATE FUNCTION docpatterns._outlier_flagged(doc text, options bson, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) '
+      '''true''::@extschema@.bson_value AND %s', $1, @extschema@.bson_get_text($2, 'flag'),
+      docpatterns._pattern_mark('outlier', $3, 'flags'))
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_flagged(text, bson, text) IS
+  'SQL text: the condition of the index of flagged documents';
 
 -- Verbs -------------------------------------------------------------------------------------------
 
@@ -592,6 +625,7 @@ BEGIN
     END IF;
   END IF;
 
+  PERFORM docpatterns._outlier_index_flags(rel, name);
   -- documents with extras are arranged at once, because their triggers use the new options
   IF docpatterns._pattern_is_distributed(rel) THEN
     PERFORM @extschema@.pattern_repair(rel, name);
@@ -706,6 +740,10 @@ BEGIN
   END IF;
   PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
     WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
+  FOR r IN SELECT i.index FROM docpatterns._pattern_indexes(rel) i
+      WHERE i.pattern = 'outlier' AND i.name = _outlier_disable.name LOOP
+    EXECUTE format('DROP INDEX %s', r.index);
+  END LOOP;
   PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
@@ -780,6 +818,58 @@ COMMENT ON FUNCTION outlier_spill(regclass, text) IS
   'With mode => ''deferred'', splits flagged documents that are still whole, and returns their '
   'number. Scans the table and locks the rows that it writes. Error: 42501 unless the caller owns '
   'the table';
+
+CREATE FUNCTION docpatterns._outlier_split(rel regclass, name text, key record) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_outlier_split' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._outlier_split(regclass, text, record) IS
+  'splits a document whose split was deferred; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._outlier_deferred(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %1$s AS key FROM %2$s AS b WHERE %3$s AND @extschema@.bson_typeof(%4$s, '
+      '%5$L) = ''array'' AND @extschema@.bson_array_length(%4$s OPERATOR(@extschema@.->) '
+      '%5$L::text) > %6$s AND NOT EXISTS (SELECT FROM (%7$s) AS s WHERE %8$s)', p.key_row, p.base,
+      docpatterns._outlier_flagged(p.doc, p.options, $2), p.doc,
+      @extschema@.bson_get_text(p.options, 'field'),
+      @extschema@.bson_get_text(p.options, 'threshold'), p.stored, p.matches)
+  FROM docpatterns._outlier_parts($1, $2) p
+  WHERE @extschema@.bson_get_text(p.options, 'mode') = 'deferred' AND p.side IS NOT NULL
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_deferred(regclass, text) IS
+  'SQL text: the keys of documents whose split was deferred; NULL for mode "immediate"';
+
+CREATE FUNCTION docpatterns._outlier_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  keys text := docpatterns._outlier_deferred(rel, name);
+BEGIN
+  IF keys IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT ''documents to split''::text, NULL::timestamptz, '
+        'nullif(count(*), 0) FROM (%s LIMIT 10000) q', keys);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_due(regclass, text) IS
+  'pattern_due of the outlier pattern';
+
+CREATE FUNCTION docpatterns._outlier_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  keys text := docpatterns._outlier_deferred(rel, name);
+  r record;
+  done bigint := 0;
+BEGIN
+  IF keys IS NOT NULL THEN
+    FOR r IN EXECUTE format('%s LIMIT %s FOR NO KEY UPDATE OF b SKIP LOCKED', keys, most) LOOP
+      done := done + docpatterns._outlier_split(rel, name, r.key)::int;
+    END LOOP;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_maintain(regclass, text, int) IS
+  'pattern_maintain of the outlier pattern';
 
 CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT NULL,
   OUT documents bigint, OUT arrays bigint, OUT threshold int, OUT outliers bigint,

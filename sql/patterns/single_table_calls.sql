@@ -274,3 +274,23 @@ $$;
 COMMENT ON FUNCTION single_table_purge(regclass, int) IS
   'Deletes expired items, at most take of them, the oldest first, and returns their number; skips '
   'locked ones. Needs DELETE, UPDATE and SELECT. Error: 22023 a negative take';
+
+CREATE FUNCTION docpatterns._single_table_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field') THEN
+    RETURN QUERY SELECT * FROM docpatterns._pattern_expired(rel, 'expires_at', 'expired items');
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_due(regclass, text) IS
+  'pattern_due of the single-table pattern';
+
+CREATE FUNCTION docpatterns._single_table_maintain(rel regclass, name text, most int)
+  RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.single_table_purge($1, $3)
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_maintain(regclass, text, int) IS
+  'pattern_maintain of the single-table pattern';

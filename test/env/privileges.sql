@@ -63,6 +63,10 @@ pattern_disable_all() | | of all tables: does it for those that the caller owns
 pattern_disable_all('spilled') | OWN
 pattern_stats() | | of all tables: shows those that the caller owns
 pattern_stats('spilled') | OWN
+pattern_due() | | of all tables: shows those that the caller owns
+pattern_due('spilled') | OWN
+pattern_maintain() | | of all tables: does it for those that the caller owns
+pattern_maintain('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
 pattern_advise('docs') | SELECT
@@ -147,6 +151,7 @@ versioning_revert('revised', 5, 1) | SELECT, INSERT, UPDATE | the document is go
 versioning_purge('revised', now()) | OWN
 versioning_redact('revised', 1, 'm') | OWN
 change_feed_enable('bare') | OWN, CREATE
+ttl_enable('bare', 'at') | OWN, CREATE
 change_feed_read('watched') | SELECT
 change_feed_position('watched') | SELECT
 change_feed_purge('watched', 0) | OWN
