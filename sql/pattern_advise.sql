@@ -6,7 +6,8 @@
 -- field.
 CREATE FUNCTION docpatterns._advise(rel regclass, sample int, doc_column text,
   tables docpatterns.advise_other[]) RETURNS SETOF pattern_advice
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+-- compiling statements takes longer than running them once
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   t docpatterns.advise_table;
   docs @extschema@.bson[];

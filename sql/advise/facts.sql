@@ -216,6 +216,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof(e.value) = 'array'
           THEN e.value ELSE '[]'::@extschema@.bson_value END) x
       WHERE e.key IN ('cold', 'paths') AND @extschema@.bson_typeof(x) = 'string') AS p (path)
+  UNION ALL SELECT 'polymorphic', @extschema@.bson_get_text(l.options, 'merge_on')
+    FROM @extschema@.pattern_list() l
+    WHERE l.pattern = 'polymorphic_merge' AND $1 = ANY (l.sources)
 $$;
 COMMENT ON FUNCTION docpatterns._advise_declared(regclass) IS
   'patterns of a table, and the fields that they are about';

@@ -14,7 +14,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     FROM names n WHERE n.path ~ '^[[:alpha:]]+_.' GROUP BY 1, n.type
     -- names that are codes, or that many documents lack: else they are a sub-document written flat
     HAVING count(*) >= 5 AND (avg(n.presence) < 0.8
-      OR avg((n.path ~ '_([A-Z]{2,3}|[a-z]{2}|[0-9]+)$')::int) >= 0.8)),
+      OR avg((n.path ~ '_([A-Z]{2,3}|[a-z]{2,3}|[0-9]+)$')::int) >= 0.8)),
   rare AS (
     SELECT count(*) AS members, avg(n.presence) AS presence,
       array_agg(n.path ORDER BY n.path) AS paths
@@ -177,14 +177,41 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_payload(docpatterns.advise_table, docpatterns.advise_fact[],
   bson[]) IS 'advice on XML and JSON in strings: payload';
 
--- Rows of cells, most of which hold one value and the others different ones.
+-- Cells of which many hold one value and the others different ones, in one array or in rows.
 CREATE FUNCTION docpatterns._advise_slots(t docpatterns.advise_table,
   facts docpatterns.advise_fact[], docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f docpatterns.advise_fact;
   s record;
+  changes constant text := 'Programs call preallocated_claim, _confirm and _release; an UPDATE of '
+    'cells is refused. Readers see the cells as before.';
+  cost constant text := 'Claims of one document wait for each other (store => ''slots'' lets them '
+    'pass).';
 BEGIN
+  -- an array of fixed length, where the free cells have another type than their holders
+  FOR f IN SELECT (q).* FROM unnest(facts) q WHERE q.type = 'array' AND NOT q.nested
+      AND q.path !~ '"' AND q.items > 0 AND q.present >= 0.9 * t.n AND q.different >= 4
+      AND q.lengths[1] = q.lengths[5] AND q.lengths[5] BETWEEN 2 AND 1000
+      AND NOT EXISTS (SELECT FROM unnest(facts) c WHERE c.parent = q.path) LOOP
+    SELECT mode() WITHIN GROUP (ORDER BY c) AS fill, count(*) AS n INTO s
+      FROM unnest(docs[1:200]) d, @extschema@.bson_elements(CASE
+        WHEN @extschema@.bson_typeof(d, f.path) = 'array' THEN d OPERATOR(@extschema@.->) f.path
+        ELSE '[]'::@extschema@.bson_value END) c;
+    CONTINUE WHEN NOT (SELECT count(*) FILTER (WHERE c OPERATOR(@extschema@.=) s.fill) >= 0.1 * s.n
+        AND bool_and(c OPERATOR(@extschema@.=) s.fill
+          OR @extschema@.bson_typeof(c) <> @extschema@.bson_typeof(s.fill))
+      FROM unnest(docs[1:200]) d, @extschema@.bson_elements(CASE
+        WHEN @extschema@.bson_typeof(d, f.path) = 'array' THEN d OPERATOR(@extschema@.->) f.path
+        ELSE '[]'::@extschema@.bson_value END) c);
+    RETURN QUERY SELECT 'preallocated'::text, f.path, 0.6::numeric,
+      format('"%s" has %s cells in each document; a part of them holds %s, the others %s different '
+        'values: slots with their holders', f.path, f.lengths[5], s.fill, f.different - 1),
+      format('SELECT @extschema@.preallocated_enable(%L, field => %L, shape => '
+        '@extschema@.preallocated_pool(%s, fill => %L::@extschema@.bson_value));', t.rel::text,
+        f.path, f.lengths[5], s.fill::text) || docpatterns._advise_build(t.rel, f.path),
+      t.rel, changes, cost, NULL::bigint, NULL::numeric, NULL::numeric;
+  END LOOP;
   FOR f IN SELECT (q).* FROM unnest(facts) q WHERE q.type = 'array' AND NOT q.nested
       AND q.path !~ '"|(^|[.])coordinates$' AND q.items = 0 AND q.present >= 0.9 * t.n
       AND q.lengths[5] BETWEEN 1 AND 1000 AND q.lengths[1] = q.lengths[5]
@@ -228,10 +255,7 @@ BEGIN
       format('SELECT @extschema@.preallocated_enable(%L, field => %L, shape => '
         '@extschema@.preallocated_grid(rows => %L, fill => %L::@extschema@.bson_value));',
         t.rel::text, f.path, s.rows, s.fill::text) || docpatterns._advise_build(t.rel, f.path),
-      t.rel, 'Programs call preallocated_claim, _confirm and _release; an UPDATE of cells is '
-      'refused. Readers see the cells as before.',
-      'Claims of one document wait for each other (store => ''slots'' lets them pass).',
-      NULL::bigint, NULL::numeric, NULL::numeric;
+      t.rel, changes, cost, NULL::bigint, NULL::numeric, NULL::numeric;
   END LOOP;
 END
 $$;

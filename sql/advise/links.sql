@@ -106,6 +106,10 @@ BEGIN
         SELECT substr(k.path, length(whole) + 2) FROM unnest(facts) k
           JOIN unnest(o.facts) s ON s.path = substr(k.path, length(whole) + 2)
         WHERE k.parent = whole AND k.path <> f.path AND k.path !~ '"' ORDER BY 1) END;
+      -- elements that are documents of the other table which name this one are a subset
+      CONTINUE WHEN f.nested AND f.different >= 0.95 * f.items AND EXISTS (SELECT FROM unnest(o.facts)
+        s WHERE docpatterns._advise_names_table(s.path, regexp_replace(t.base, '^.*[.]', ''))
+          AND s.path <> '_id');
       IF cardinality(copied) > 0 THEN
         live := '{}';
         frozen := '{}';
@@ -333,6 +337,7 @@ DECLARE
   shared text[];
   name text;
   author docpatterns.advise_fact;
+  target text;
 BEGIN
   IF t.key IS NULL OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.rel
       AND a.attname = t.key AND a.atttypid = '@extschema@.bson_value'::regtype) THEN
@@ -374,8 +379,6 @@ BEGIN
     END LOOP;
   END LOOP;
 
-  ids := ARRAY(SELECT d OPERATOR(@extschema@.->) '_id' FROM unnest(docs[1:150]) d
-    WHERE @extschema@.bson_exists(d, '_id'));
   FOR o IN SELECT (q).* FROM unnest(others) q WHERE q.live <= 2000000 LOOP
     FOR k IN SELECT (q).* FROM unnest(o.facts) q WHERE NOT q.nested AND q.path !~ '"'
         AND q.path <> '_id' AND q.type IN ('int', 'long', 'string', 'objectId', 'binData')
@@ -383,8 +386,20 @@ BEGIN
         AND (q.type IN ('objectId', 'binData')
           OR docpatterns._advise_names_table(q.path, regexp_replace(t.base, '^.*[.]', '')))
         AND NOT EXISTS (SELECT FROM unnest(q.some_values) v WHERE v IS NULL) LOOP
-      CONTINUE WHEN docpatterns._advise_hits(t.base, t.key, k.some_values)
-        < 0.8 * cardinality(k.some_values);
+      target := '_id';
+      IF docpatterns._advise_hits(t.base, t.key, k.some_values) < 0.8 * cardinality(k.some_values)
+      THEN
+        -- another field that names one document
+        target := (SELECT q.path FROM unnest(facts) q WHERE q.parent IS NULL AND q.path !~ '"'
+          AND q.type = k.type AND q.different >= 0.99 * q.items AND q.items >= 0.9 * t.n
+          AND k.path ~* ('(^|_)' || q.path || '$') AND q.path <> '_id'
+          AND (SELECT count(*) FROM unnest(docs) d JOIN unnest(k.some_values) v
+            ON v OPERATOR(@extschema@.=) (d OPERATOR(@extschema@.->) q.path))
+            >= 0.8 * cardinality(k.some_values) * least(1, t.n / t.live) LIMIT 1);
+        CONTINUE WHEN target IS NULL;
+      END IF;
+      ids := ARRAY(SELECT d OPERATOR(@extschema@.->) target FROM unnest(docs[1:150]) d
+        WHERE @extschema@.bson_exists(d, target));
 
       -- totals of what belongs to a document
       FOR f IN SELECT (q).* FROM unnest(facts) q WHERE q.parent IS NULL AND q.path !~ '"'
@@ -405,17 +420,19 @@ BEGIN
               GROUP BY 1, 2, 3)
             SELECT a.name, a.field, count(*) AS n,
               count(*) FILTER (WHERE d.value OPERATOR(@extschema@.=) a.value) AS same
-            FROM (SELECT d OPERATOR(@extschema@.->) '_id' AS id, d OPERATOR(@extschema@.->) $5 AS
-              value
-              FROM unnest($3[1:150]) d) d JOIN sums a ON a.id OPERATOR(@extschema@.=) d.id
+            FROM (SELECT d OPERATOR(@extschema@.->) $6 AS id, d OPERATOR(@extschema@.->) $5
+                AS value FROM unnest($3[1:150]) d) d JOIN sums a ON a.id OPERATOR(@extschema@.=) d.id
             WHERE d.value IS NOT NULL
             GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 1$q$, o.base, o.doc)
             USING ids, k.path, docs, ARRAY(SELECT q.path FROM unnest(o.facts) q
               WHERE q.parent IS NULL AND q.path NOT IN ('_id', k.path) AND q.path !~ '"'
-                AND q.type IN ('int', 'long', 'double', 'decimal') LIMIT 5), f.path LOOP
+                AND q.type IN ('int', 'long', 'double', 'decimal') LIMIT 5), f.path, target LOOP
           best := one;
         END LOOP;
-        CONTINUE WHEN best IS NULL OR best.n < 5 OR best.same < 0.6 * best.n;
+        IF best IS NULL THEN
+          CONTINUE;
+        END IF;
+        CONTINUE WHEN best.n < 5 OR best.same < 0.6 * best.n;
         RETURN QUERY SELECT 'computed'::text, f.path,
           round(CASE WHEN best.same < best.n THEN 0.8 ELSE 0.6 END, 2),
           format('"%s" is the %s of %s, kept by hand: %s of %s totals are %s', f.path,
@@ -425,8 +442,9 @@ BEGIN
             CASE WHEN best.same < best.n THEN best.n - best.same ELSE best.n END, best.n,
             CASE WHEN best.same < best.n THEN 'wrong' ELSE 'right now' END),
           docpatterns._advise_replace(t, f.path, best.same < best.n OR t.live > best.n,
-            format('SELECT @extschema@.computed_enable(%L, source => %L, on_field => %L, fields => '
-              '%L, name => %L);', t.rel::text, o.rel::text, k.path,
+            format('SELECT @extschema@.computed_enable(%L, source => %L, on_field => %L,%s fields => '
+              '%L, name => %L);', t.rel::text, o.rel::text, k.path, CASE WHEN target <> '_id' THEN
+              format(' target_field => %L,', target) ELSE '' END,
               @extschema@.bson_build(f.path, @extschema@.bson_build(best.name,
                 CASE best.name WHEN '$count' THEN @extschema@.to_bson('{}'::@extschema@.bson)
                   ELSE @extschema@.to_bson('$' || best.field) END))::text, f.path)), t.rel,
@@ -437,6 +455,38 @@ BEGIN
             ' Wrong totals are replaced; they are kept in a table of their own.' ELSE '' END,
           NULL::bigint, NULL::numeric, round((SELECT s.seq_tup_read / t.days
             FROM pg_stat_all_tables s WHERE s.relid = o.rel)::numeric);
+      END LOOP;
+
+      CONTINUE WHEN target <> '_id';
+
+      -- the first of what belongs to a document, in an array of it
+      FOR f IN SELECT (q).* FROM unnest(facts) q WHERE q.type = 'array' AND q.parent IS NULL
+          AND q.path !~ '"' AND q.present >= 0.3 * t.n AND q.lengths[5] BETWEEN 1 AND 200
+          AND EXISTS (SELECT FROM unnest(facts) c WHERE c.path = q.path || '._id'
+            AND c.different >= 0.95 * c.items) LOOP
+        ids := (SELECT c.some_values FROM unnest(facts) c WHERE c.path = f.path || '._id');
+        CONTINUE WHEN docpatterns._advise_hits(o.base, o.key, ids) < 0.8 * cardinality(ids);
+        shared := ARRAY(SELECT substr(c.path, length(f.path) + 2) FROM unnest(facts) c
+          WHERE c.parent = f.path AND c.path !~ '"' ORDER BY 1);
+        CONTINUE WHEN EXISTS (SELECT FROM unnest(shared) s WHERE NOT EXISTS (
+          SELECT FROM unnest(o.facts) x WHERE x.path = s));
+        name := (SELECT substr(c.path, length(f.path) + 2) FROM unnest(facts) c
+          WHERE c.parent = f.path AND c.type = 'date' ORDER BY c.path LIMIT 1);
+        RETURN QUERY SELECT 'subset'::text, f.path, 0.6::numeric,
+          format('"%s" has up to %s documents of %s, whose field "%s" names this one: the first of '
+            'them, copied by a program', f.path, f.lengths[5], o.rel, k.path),
+          docpatterns._advise_replace(t, f.path, true,
+            format('SELECT @extschema@.subset_enable(%L, field => %L, source => %L, on_field => %L, '
+              'order_by => %L, keep => %s, fields => %L);', t.rel::text, f.path, o.rel::text, k.path,
+              CASE WHEN name IS NULL THEN '{"_id": -1}' ELSE @extschema@.bson_build(name, -1, '_id',
+                -1)::text END, f.lengths[5],
+              (SELECT @extschema@.bson_merge_agg(@extschema@.bson_build(s.path, 1))
+                FROM unnest(shared) AS s (path))::text)), t.rel,
+          format('Programs write %s only; the array follows, also after a change or a deletion. '
+            'Readers see no difference.', o.rel),
+          format('A write there that is among the first %s writes the %s, too. Arrays that differ are '
+            'kept in a table of their own.', f.lengths[5], t.stem), NULL::bigint, NULL::numeric,
+          NULL::numeric;
       END LOOP;
 
       -- documents that repeat fields of this table's, one for each
@@ -478,6 +528,40 @@ BEGIN
         format('Each write here also writes %s. %s stays until you drop it.', name, o.rel),
         NULL::bigint, NULL::numeric, NULL::numeric;
     END LOOP;
+  END LOOP;
+
+  -- several tables, each with a part of the same things
+  FOR k IN SELECT (q).* FROM unnest(facts) q WHERE q.parent IS NULL AND q.path !~ '"'
+      AND q.path ~* '(_?id|key|email|number|no)$' AND q.path <> '_id' AND q.items >= 0.95 * t.n
+      AND q.different >= 0.99 * q.items AND q.type IN ('int', 'long', 'string', 'objectId', 'binData')
+      LOOP
+    shared := ARRAY[t.rel::text];
+    FOR o IN SELECT (q).* FROM unnest(others) q WHERE q.live <= 300000
+        AND EXISTS (SELECT FROM unnest(q.facts) x WHERE x.path = k.path AND x.type = k.type
+          AND x.different >= 0.99 * x.items AND x.items >= 20)
+        AND NOT EXISTS (SELECT FROM unnest(q.facts) x JOIN unnest(_advise_derived.facts) y
+          ON y.path = x.path
+          WHERE x.parent IS NULL AND x.path NOT IN ('_id', k.path)) LOOP
+      EXECUTE format('SELECT count(*) FROM %s AS s WHERE s.%I OPERATOR(@extschema@.->) $2 '
+        'OPERATOR(@extschema@.=) ANY ($1)', o.base, o.doc) INTO n USING k.some_values, k.path;
+      IF n >= 0.25 * cardinality(k.some_values) THEN
+        shared := shared || o.rel::text;
+      END IF;
+    END LOOP;
+    CONTINUE WHEN cardinality(shared) < 3;
+    name := docpatterns._advise_name(t.rel, regexp_replace(k.path, '_?(id|key|email|number|no)$', '',
+      'i') || '_view');
+    RETURN QUERY SELECT 'polymorphic'::text, k.path, 0.5::numeric,
+      format('%s tables have a document for each "%s", with fields of their own (%s)',
+        cardinality(shared), k.path, array_to_string(shared, ', ')),
+      format('SELECT @extschema@.polymorphic_merge(%L, merge_on => %L, sources => %L);', name, k.path,
+        (SELECT array_agg(x ORDER BY x) FROM unnest(shared) x))
+        || (SELECT string_agg(format(' CALL @extschema@.pattern_build(%L, %L, batch => NULL);', name,
+          l), '' ORDER BY l) FROM (
+          SELECT regexp_replace(x, '^.*[.]', '') FROM unnest(shared) x) u (l)), t.rel,
+      format('%s has one document for each "%s", with the document of each table under its name; it '
+        'follows in the same transaction.', name, k.path),
+      'A write of one of the tables also writes there.', NULL::bigint, NULL::numeric, NULL::numeric;
   END LOOP;
 
   -- walls: arrays of keys of this table in another one, for readers who follow its authors

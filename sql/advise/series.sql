@@ -14,6 +14,8 @@ DECLARE
   why text;
   name text;
   packed numeric;
+  senders constant text := '(sensor|device|meter|station|host|machine|vehicle|source|probe|node|'
+    'series|tag)';
 BEGIN
   IF t.live < 10000 OR coalesce(t.updated, 0) > 0.01 * greatest(t.inserted, t.live)
       OR t.bytes >= 1000 THEN
@@ -40,8 +42,7 @@ BEGIN
       AND q.type_docs >= 0.98 * t.n AND q.different <= 0.5 * t.n
       AND q.path !~* ('(customer|client|user|account|order|product|buyer|author|member|patient|'
         'invoice)')
-      ORDER BY q.path !~* ('(sensor|device|meter|station|host|machine|vehicle|source|probe|node|'
-        'series|tag)'), q.path = ANY (measured), q.different DESC, q.path LIMIT 3 LOOP
+      ORDER BY q.path !~* senders, q.path = ANY (measured), q.different DESC, q.path LIMIT 3 LOOP
     WITH steps AS MATERIALIZED (
       SELECT extract(epoch FROM v.at - lag(v.at) OVER (PARTITION BY v.sender ORDER BY v.at)) AS step
       FROM (SELECT d OPERATOR(@extschema@.->) g.path AS sender,
@@ -57,7 +58,7 @@ BEGIN
         / f.different, 1))
       WHEN seen.steady >= 0.6 THEN format('%s of them come at the same interval',
         docpatterns._advise_percent(seen.steady, 1))
-      WHEN g.path ~* '(sensor|device|meter|station|probe)' THEN 'each at times of its own' END;
+      WHEN g.path ~* senders THEN 'each at times of its own' END;
     CONTINUE WHEN why IS NULL OR g.path = ANY (measured) AND g.different > 0.1 * t.n;
     device := g.path;
     EXIT;
@@ -125,7 +126,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     FROM unnest(facts) q WHERE q.type IN ('int', 'long') AND q.parent IS NULL AND q.path !~ '"'
       AND q.path <> '_id' AND q.present >= 0.5 * t.n
       AND q.path !~* '(^|_)(id|year|version|revision)$'
-    ORDER BY 3 DESC NULLS LAST, q.different DESC, q.path LIMIT 2) f
+    ORDER BY 3 DESC NULLS LAST, q.path !~* ('(count|view|like|hit|visit|click|vote|download|play|'
+      'share|total|num)'), q.different DESC, q.path LIMIT 1) f
   WHERE t.updated >= 10000 AND t.updated >= 100 * greatest(t.live, 1)
 $$;
 COMMENT ON FUNCTION docpatterns._advise_counters(docpatterns.advise_table,

@@ -2,7 +2,7 @@
 \set ECHO none
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(57);
+SELECT plan(58);
 
 SELECT collection_create('books'), collection_create('products'), collection_create('customers'), collection_create('orders'), collection_create('categories'),
        collection_create('media'), collection_create('pages'), collection_create('readings'), collection_create('people'), collection_create('devices'), collection_create('plain'), collection_create('few');
