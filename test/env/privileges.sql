@@ -69,7 +69,9 @@ pattern_maintain() | | of all tables: does it for those that the caller owns
 pattern_maintain('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
-pattern_advise('docs') | SELECT
+pattern_advise('docs') | SELECT | | pattern_advise(regclass,integer,text)
+pattern_advise() | | of all tables: shows those that the caller may read | pattern_advise()
+pattern_trial('docs', 'UPDATE docs SET doc = doc') | SELECT, CREATE
 pattern_whole('{has_extras: true}', 'spilled', '1'::bson_value) | SELECT
 outlier_enable('bare', 'tags', 5) | OWN, CREATE
 outlier_enable('bare', 'tags', 5, extras => 'others', on_field => 'of') | OWN, OWN others, CREATE | `extras` names a table that exists
