@@ -128,7 +128,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING " LIMIT 1", o->side);
 
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
 		   0;
