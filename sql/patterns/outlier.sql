@@ -30,6 +30,12 @@ COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS
   'whether an element of the array equals the value; false if it is no array; cost: one pass over '
   'it';
 
+CREATE FUNCTION docpatterns._outlier_elements(elements bson_value, tail bson_value)
+  RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_outlier_elements' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION docpatterns._outlier_elements(bson_value, bson_value) IS
+  'the elements of a chunk: those of its array and then those of its tail, which may be null';
+
 -- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a
@@ -191,7 +197,7 @@ BEGIN
   PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, link_id, extras_name,
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
             'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) '
-              'OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
+              'OPERATOR(pg_catalog.=) ''array''), tail @extschema@.bson_value', 'chunk', NULL,
             format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
@@ -201,6 +207,9 @@ BEGIN
   END;
   EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE '
       'sealed', extras_name);
+  -- a push writes the tail only, beside what it replaces
+  EXECUTE format('ALTER TABLE %s ALTER COLUMN tail SET STORAGE PLAIN, SET (toast_tuple_target = '
+      '128, fillfactor = 70)', extras_name);
   EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name,
       array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
@@ -401,15 +410,16 @@ BEGIN
   IF p.side_doc IS NULL THEN
     RETURN QUERY EXECUTE format($q$
       SELECT %1$s, v.what, v.expected, v.found
-      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
-          @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.together) +
+          @extschema@.bson_size(lead(s.together) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
           END AS both_n
-            FROM %2$s AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
+            FROM (SELECT s.*, docpatterns._outlier_elements(s.elements, s.tail) AS together
+                FROM %2$s AS s) AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
         CROSS JOIN LATERAL (
           SELECT 'elements of a chunk', '1 to %4$s', s.n::text WHERE s.n < 1 OR s.n > %4$s
           UNION ALL SELECT 'elements that a chunk counts',
-            @extschema@.bson_array_length(s.elements)::text, s.n::text
-            WHERE @extschema@.bson_array_length(s.elements) <> s.n
+            @extschema@.bson_array_length(s.together)::text, s.n::text
+            WHERE @extschema@.bson_array_length(s.together) <> s.n
           UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text
             WHERE s.chunk >= %5$s
           UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text
@@ -437,7 +447,8 @@ BEGIN
             @extschema@.bson_get_text(p.options, 'on_field'),
             p.side)
            ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL '
-               '@extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
+               '@extschema@.bson_elements(docpatterns._outlier_elements(s.elements, s.tail)) e',
+               p.side_key_list, p.side) END,
       replace(p.side_key_list, 's.', ''), p.side_key_list);
   END IF;
 END
@@ -568,12 +579,13 @@ BEGIN
     -- hold one value twice
     FOR r IN EXECUTE format($q$
         SELECT %1$s AS key FROM (SELECT DISTINCT %2$s
-            FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
-              @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+            FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.together) +
+              @extschema@.bson_size(lead(s.together) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
               END AS both_n
-            FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
+            FROM (SELECT s.*, docpatterns._outlier_elements(s.elements, s.tail) AS together
+                FROM %3$s AS s) AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
           WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s
-            OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
+            OR @extschema@.bson_array_length(s.together) <> s.n OR %6$L::boolean
             OR NOT EXISTS (SELECT 1 FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
         $q$, p.side_key_row, p.side_key_list, p.side,
           @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
