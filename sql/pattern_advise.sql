@@ -208,8 +208,7 @@ BEGIN
       EXECUTE docpatterns._trial_statement(definition, target, copy);
     END LOOP;
     EXECUTE format('SELECT array_agg(q.key), array_agg(left(q.doc, 2000)), array_agg(md5(q.doc)) '
-      'FROM '
-      '(SELECT %s::text AS key, %I::text AS doc FROM %s AS b) q', t.key_value, t.doc, copy)
+      'FROM (SELECT %s::text AS key, %I::text AS doc FROM %s AS b) q', t.key_value, t.doc, copy)
       INTO keys_before, rows_before, sums;
     n := coalesce(cardinality(keys_before), 0);
     SELECT q.docs, q.kept, q.read, q.write INTO docs_before, kept_before, read_before, write_before
@@ -235,10 +234,9 @@ BEGIN
     EXECUTE format('SELECT array_agg(q.k ORDER BY q.n), array_agg(q.b ORDER BY q.n), array_agg(q.a '
       'ORDER BY q.n), (SELECT count(*) FROM %3$s) FROM (SELECT o.k, o.b, left(d.doc, 2000) AS a, '
       'row_number() OVER (ORDER BY o.s IS NOT DISTINCT FROM md5(d.doc), o.n) AS n FROM unnest($1, '
-        '$2, '
-      '$3) WITH ORDINALITY AS o (k, b, s, n) LEFT JOIN (SELECT %1$s::text AS key, %2$I::text AS '
-        'doc '
-      'FROM %3$s AS b) d ON d.key = o.k ORDER BY 4 LIMIT 3) q', t.key_value, t.doc, copy)
+      '$2, $3) WITH ORDINALITY AS o (k, b, s, n) LEFT JOIN (SELECT %1$s::text AS key, %2$I::text '
+        'AS '
+      'doc FROM %3$s AS b) d ON d.key = o.k ORDER BY 4 LIMIT 3) q', t.key_value, t.doc, copy)
       INTO keys_before, rows_before, rows_after, n_after USING keys_before, rows_before, sums;
     RAISE SQLSTATE 'DPUND';
   EXCEPTION WHEN SQLSTATE 'DPUND' THEN
@@ -271,8 +269,7 @@ BEGIN
   read := 1000 * extract(epoch FROM clock_timestamp() - began);
   began := clock_timestamp();
   EXECUTE format('UPDATE %s AS x SET %2$I = x.%2$I WHERE x.ctid = ANY (ARRAY(SELECT y.ctid FROM '
-    '%1$s '
-    'AS y LIMIT 100))', copy, doc);
+    '%1$s AS y LIMIT 100))', copy, doc);
   write := 1000 * extract(epoch FROM clock_timestamp() - began);
 END
 $$;
@@ -296,7 +293,7 @@ $$;
 COMMENT ON FUNCTION pattern_trial(regclass, text, int) IS
   'What a statement, such as that of pattern_advise(), does to a copy of some documents: three of '
   'them before and after, the bytes, and the times. Runs with your rights on a new table beside '
-    'rel, '
-  'in a subtransaction that is rolled back; other tables that the statement names are locked and '
+  'rel, in a subtransaction that is rolled back; other tables that the statement names are locked '
+    'and '
   'changed until then. Needs SELECT and CREATE on the schema. Errors: 22023 a bad sample, or a '
   'statement that does not name the table, 22004, those of the statement, and of pattern_advise()';

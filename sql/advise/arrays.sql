@@ -52,7 +52,7 @@ BEGIN
           extract(epoch FROM CASE WHEN @extschema@.bson_typeof(d, born.path) <> born.type THEN NULL
             WHEN born.type = 'objectId' THEN @extschema@.objectid_timestamp(
               (d OPERATOR(@extschema@.->) born.path)::@extschema@.objectid)
-            ELSE (d OPERATOR(@extschema@.->) born.path)::timestamptz END) AS at
+            ELSE docpatterns._advise_time(d OPERATOR(@extschema@.->) born.path) END) AS at
         FROM unnest(docs) d WHERE @extschema@.bson_typeof(d, f.path) = 'array') b) q;
     grows := coalesce(a.correlation <= -0.5 AND a.old >= 2 * a.young AND a.days >= 1, false);
     figures := format('the array has %s elements in the middle, %s in one document of a hundred, '
@@ -151,7 +151,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       WHERE extract(epoch FROM s::interval) * q.n / greatest(groups, 1) / q.seconds >= 100
       ORDER BY u.n LIMIT 1), '365 days')
   FROM (SELECT f.values::numeric AS n, greatest(extract(epoch FROM
-          f.some_values[cardinality(f.some_values)]::timestamptz - f.some_values[1]::timestamptz),
+          docpatterns._advise_time(f.some_values[cardinality(f.some_values)])
+          - docpatterns._advise_time(f.some_values[1])),
           1) AS seconds
         FROM unnest(facts) f WHERE f.path = at) q
 $$;

@@ -14,8 +14,7 @@ COMMENT ON TYPE docpatterns.advise_fact IS
   'a path of a sample. nested: an array is on the way. reached, present: documents with a value '
   'there, and where -> finds one, with values in all. type, type_docs, types: the most frequent '
   'type but null, and the numbers of documents. bytes, largest: of values that -> finds. lengths '
-    'of '
-  'arrays: least, median, 90 and 99 of a hundred, greatest. items, different: scalars, elements '
+  'of arrays: least, median, 90 and 99 of a hundred, greatest. items, different: scalars, elements '
   'included. common, common_docs: the most frequent. some_values: up to 200, in order';
 
 CREATE TYPE docpatterns.advise_table AS (rel regclass, base text, doc text, key text, stem text,
@@ -47,6 +46,16 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT round(100 * $1 / greatest($2, 1), CASE WHEN $1 < 0.1 * $2 THEN 1 ELSE 0 END) || ' %'
 $$;
 COMMENT ON FUNCTION docpatterns._advise_percent(numeric, numeric) IS 'a share as text';
+
+-- Dates of documents reach further than those of PostgreSQL.
+CREATE FUNCTION docpatterns._advise_time(v bson_value) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN @extschema@.bson_typeof($1) = 'date'
+    AND $1 OPERATOR(@extschema@.>) timestamptz '0001-01-01 UTC'
+    AND $1 OPERATOR(@extschema@.<) timestamptz '9999-12-31 UTC' THEN $1::timestamptz END
+$$;
+COMMENT ON FUNCTION docpatterns._advise_time(bson_value) IS
+  'a date of the years 1 to 9999; NULL for anything else';
 
 -- The SQL type that holds all values of a path without loss.
 CREATE FUNCTION docpatterns._advise_type(f docpatterns.advise_fact) RETURNS text
@@ -91,13 +100,11 @@ CREATE FUNCTION docpatterns._advise_replace(t docpatterns.advise_table, path tex
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $3 AND t.key IS NOT NULL THEN
     format('CREATE TABLE %1$s AS SELECT d.%2$I AS key, d.%3$I OPERATOR(@extschema@.->) %4$L AS '
-      'value '
-      'FROM %5$s AS d; ', q.name, t.key, t.doc, q.field, t.base) || $4
+      'value FROM %5$s AS d; ', q.name, t.key, t.doc, q.field, t.base) || $4
       || docpatterns._advise_build(t.rel, $2, true)
       || format(' DELETE FROM %1$s AS b USING %5$s AS d WHERE b.key = d.%2$I AND '
         'coalesce(b.value OPERATOR(@extschema@.=) (d.%3$I OPERATOR(@extschema@.->) %4$L), b.value '
-          'IS '
-        'NULL);', q.name, t.key, t.doc, q.field, t.base)
+        'IS NULL);', q.name, t.key, t.doc, q.field, t.base)
     ELSE $4 || docpatterns._advise_build(t.rel, $2) END
   FROM (SELECT split_part($2, '.', 1) AS field, docpatterns._advise_name(t.rel,
     t.stem || '_' || replace($2, '.', '_') || '_before') AS name) q

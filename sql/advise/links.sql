@@ -107,7 +107,8 @@ BEGIN
           JOIN unnest(o.facts) s ON s.path = substr(k.path, length(whole) + 2)
         WHERE k.parent = whole AND k.path <> f.path AND k.path !~ '"' ORDER BY 1) END;
       -- elements that are documents of the other table which name this one are a subset
-      CONTINUE WHEN f.nested AND f.different >= 0.95 * f.items AND EXISTS (SELECT FROM unnest(o.facts)
+      CONTINUE WHEN f.nested AND f.different >= 0.95 * f.items AND EXISTS (SELECT FROM
+        unnest(o.facts)
         s WHERE docpatterns._advise_names_table(s.path, regexp_replace(t.base, '^.*[.]', ''))
           AND s.path <> '_id');
       IF cardinality(copied) > 0 THEN
@@ -152,8 +153,7 @@ BEGIN
           format('The documents keep their shape. A change of %s reaches all copies in its '
             'transaction; programs need not write them.', o.rel),
           CASE WHEN drifted > 0 THEN 'Copies that differ get the source''s value; the former ones '
-            'are '
-            'kept in a table of their own. ' ELSE '' END || 'A change of a source writes all '
+            'are kept in a table of their own. ' ELSE '' END || 'A change of a source writes all '
               'documents that copy from it (reference_cost '
             'counts them).', NULL::bigint, NULL::numeric, NULL::numeric;
         CONTINUE;
@@ -182,12 +182,10 @@ BEGIN
           CASE WHEN hits < cardinality(f.some_values) THEN ', missing => ''allow''' ELSE '' END)
           || docpatterns._advise_build(t.rel, f.path), t.rel,
         format('The ID becomes a sub-document, {_id, %s}: find({%s: 5}), joins on doc -> ''%s'' '
-          'and '
-          'their indexes stop matching; programs must ask for ''%s._id''.',
+          'and their indexes stop matching; programs must ask for ''%s._id''.',
           array_to_string(shown, ', '), f.path, f.path, f.path),
         'A change of a copied field writes all documents that copy it (reference_cost counts '
-          'them); '
-        'each document is written once now.',
+        'them); each document is written once now.',
         NULL::bigint, NULL::numeric,
         round(((SELECT sum(r) FROM unnest(t.queries, t.returned) AS q (query, r)
           WHERE q.query ~* ('[[:<:]]' || o.name || '[[:>:]]')) / t.days)::numeric);
@@ -235,7 +233,8 @@ BEGIN
           OR q.type IN ('objectId', 'binData')) ORDER BY q.path LOOP
       CONTINUE WHEN EXISTS (SELECT FROM unnest(f.some_values) v WHERE v IS NULL);
       sought := cardinality(f.some_values);
-      IF u.path = '_id' THEN
+      IF u.path = '_id' AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.rel
+          AND a.attname = t.key AND a.atttypid = '@extschema@.bson_value'::regtype) THEN
         hits := docpatterns._advise_hits(t.base, t.key, f.some_values);
       ELSE
         CONTINUE WHEN t.live > 300000;
@@ -330,7 +329,6 @@ DECLARE
   o docpatterns.advise_other;
   w docpatterns.advise_other;
   ids @extschema@.bson_value[];
-  one record;
   best record;
   n bigint;
   m bigint;
@@ -359,16 +357,15 @@ BEGIN
         EXECUTE format('SELECT count(*), count(*) FILTER (WHERE NOT EXISTS (SELECT FROM '
             '@extschema@.bson_elements(s.%2$I OPERATOR(@extschema@.->) $3) e WHERE e '
             'OPERATOR(@extschema@.=) (d OPERATOR(@extschema@.->) ''_id''))) FROM unnest($1[1:200]) '
-              'd, '
-            '@extschema@.bson_elements(d OPERATOR(@extschema@.->) $2) AS v (id) JOIN %1$s AS s ON '
+            'd, @extschema@.bson_elements(d OPERATOR(@extschema@.->) $2) AS v (id) JOIN %1$s AS s '
+              'ON '
             's.%3$I OPERATOR(@extschema@.=) v.id WHERE @extschema@.bson_typeof(d, $2) = ''array''',
           o.base, o.doc, o.key) INTO n, m USING docs, f.path, k.path;
         CONTINUE WHEN n = 0 OR m > 0.5 * n;
         RETURN QUERY SELECT 'relationship'::text, f.path,
           round(CASE WHEN m > 0 THEN 0.7 ELSE 0.5 END, 2),
           format('"%s" has keys of %s, and "%s" there has keys of this table; %s of %s links are '
-            'on '
-            'this side only', f.path, o.rel, k.path, m, n),
+            'on this side only', f.path, o.rel, k.path, m, n),
           format('SELECT @extschema@.relationship_enable(%L, %L, %L, %L, missing => ''allow'');',
             t.rel::text, f.path, o.rel::text, k.path) || docpatterns._advise_build(t.rel, f.path),
           t.rel, format('Programs write either side; the other follows in the same transaction.'),
@@ -401,57 +398,54 @@ BEGIN
       ids := ARRAY(SELECT d OPERATOR(@extschema@.->) target FROM unnest(docs[1:150]) d
         WHERE @extschema@.bson_exists(d, target));
 
-      -- totals of what belongs to a document
-      FOR f IN SELECT (q).* FROM unnest(facts) q WHERE q.parent IS NULL AND q.path !~ '"'
-          AND q.path <> '_id' AND q.type IN ('int', 'long', 'double', 'decimal')
-          AND q.present >= 0.5 * t.n AND q.different >= 3
-          AND k.different < 0.95 * k.items LOOP
-        best := NULL;
-        FOR one IN EXECUTE format($q$
-            WITH sums AS (SELECT s.%2$I OPERATOR(@extschema@.->) $2 AS id, a.name, a.field,
-                CASE a.name WHEN '$count' THEN @extschema@.to_bson(count(*))
-                  WHEN '$sum' THEN @extschema@.sum(s.%2$I OPERATOR(@extschema@.->) a.field)
-                  WHEN '$avg' THEN @extschema@.avg(s.%2$I OPERATOR(@extschema@.->) a.field)
-                  WHEN '$max' THEN @extschema@.max(s.%2$I OPERATOR(@extschema@.->) a.field) END AS
-                    value
-              FROM %1$s AS s, (SELECT '$count', NULL UNION ALL SELECT n, p FROM unnest($4) p,
-                unnest('{$sum,$avg,$max}'::text[]) n) AS a (name, field)
-              WHERE s.%2$I OPERATOR(@extschema@.->) $2 OPERATOR(@extschema@.=) ANY ($1)
-              GROUP BY 1, 2, 3)
-            SELECT a.name, a.field, count(*) AS n,
-              count(*) FILTER (WHERE d.value OPERATOR(@extschema@.=) a.value) AS same
-            FROM (SELECT d OPERATOR(@extschema@.->) $6 AS id, d OPERATOR(@extschema@.->) $5
-                AS value FROM unnest($3[1:150]) d) d JOIN sums a ON a.id OPERATOR(@extschema@.=) d.id
-            WHERE d.value IS NOT NULL
-            GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 1$q$, o.base, o.doc)
-            USING ids, k.path, docs, ARRAY(SELECT q.path FROM unnest(o.facts) q
-              WHERE q.parent IS NULL AND q.path NOT IN ('_id', k.path) AND q.path !~ '"'
-                AND q.type IN ('int', 'long', 'double', 'decimal') LIMIT 5), f.path, target LOOP
-          best := one;
-        END LOOP;
-        IF best IS NULL THEN
-          CONTINUE;
-        END IF;
+      -- totals of what belongs to a document: all of them by one scan
+      FOR best IN EXECUTE format($q$
+          WITH sums AS MATERIALIZED (SELECT s.%2$I OPERATOR(@extschema@.->) $2 AS id, a.name,
+              a.field, CASE a.name WHEN '$count' THEN @extschema@.to_bson(count(*))
+                WHEN '$sum' THEN @extschema@.sum(s.%2$I OPERATOR(@extschema@.->) a.field)
+                WHEN '$avg' THEN @extschema@.avg(s.%2$I OPERATOR(@extschema@.->) a.field)
+                WHEN '$max' THEN @extschema@.max(s.%2$I OPERATOR(@extschema@.->) a.field) END
+                AS value
+            FROM %1$s AS s, (SELECT '$count', NULL UNION ALL SELECT n, p FROM unnest($4) p,
+              unnest('{$sum,$avg,$max}'::text[]) n) AS a (name, field)
+            WHERE s.%2$I OPERATOR(@extschema@.->) $2 OPERATOR(@extschema@.=) ANY ($1)
+            GROUP BY 1, 2, 3)
+          SELECT DISTINCT ON (d.path) d.path, a.name, a.field, count(*) AS n,
+            count(*) FILTER (WHERE d.value OPERATOR(@extschema@.=) a.value) AS same
+          FROM (SELECT d OPERATOR(@extschema@.->) $6 AS id, p.path,
+              d OPERATOR(@extschema@.->) p.path AS value
+            FROM unnest($3[1:150]) d, unnest($5) AS p (path)) d
+            JOIN sums a ON a.id OPERATOR(@extschema@.=) d.id
+          WHERE d.value IS NOT NULL
+          GROUP BY 1, 2, 3 ORDER BY 1, 5 DESC$q$, o.base, o.doc)
+          USING ids, k.path, docs, ARRAY(SELECT q.path FROM unnest(o.facts) q
+            WHERE q.parent IS NULL AND q.path NOT IN ('_id', k.path) AND q.path !~ '"'
+              AND q.type IN ('int', 'long', 'double', 'decimal') LIMIT 5),
+            CASE WHEN k.different < 0.95 * k.items THEN ARRAY(SELECT q.path FROM unnest(facts) q
+              WHERE q.parent IS NULL AND q.path !~ '"' AND q.path <> '_id'
+                AND q.type IN ('int', 'long', 'double', 'decimal') AND q.present >= 0.5 * t.n
+                AND q.different >= 3 LIMIT 20) ELSE '{}' END, target LOOP
         CONTINUE WHEN best.n < 5 OR best.same < 0.6 * best.n;
-        RETURN QUERY SELECT 'computed'::text, f.path,
+        RETURN QUERY SELECT 'computed'::text, best.path,
           round(CASE WHEN best.same < best.n THEN 0.8 ELSE 0.6 END, 2),
-          format('"%s" is the %s of %s, kept by hand: %s of %s totals are %s', f.path,
+          format('"%s" is the %s of %s, kept by hand: %s of %s totals are %s', best.path,
             CASE best.name WHEN '$count' THEN 'number of documents' WHEN '$sum' THEN format(
               'sum of "%s"', best.field) WHEN '$avg' THEN format('average of "%s"', best.field)
               ELSE format('maximum of "%s"', best.field) END, o.rel,
             CASE WHEN best.same < best.n THEN best.n - best.same ELSE best.n END, best.n,
             CASE WHEN best.same < best.n THEN 'wrong' ELSE 'right now' END),
-          docpatterns._advise_replace(t, f.path, best.same < best.n OR t.live > best.n,
-            format('SELECT @extschema@.computed_enable(%L, source => %L, on_field => %L,%s fields => '
+          docpatterns._advise_replace(t, best.path, best.same < best.n OR t.live > best.n,
+            format('SELECT @extschema@.computed_enable(%L, source => %L, on_field => %L,%s fields '
+              '=> '
               '%L, name => %L);', t.rel::text, o.rel::text, k.path, CASE WHEN target <> '_id' THEN
               format(' target_field => %L,', target) ELSE '' END,
-              @extschema@.bson_build(f.path, @extschema@.bson_build(best.name,
+              @extschema@.bson_build(best.path, @extschema@.bson_build(best.name,
                 CASE best.name WHEN '$count' THEN @extschema@.to_bson('{}'::@extschema@.bson)
-                  ELSE @extschema@.to_bson('$' || best.field) END))::text, f.path)), t.rel,
-          format('Programs need not write "%s"; it is right when a transaction commits.', f.path),
+                  ELSE @extschema@.to_bson('$' || best.field) END))::text, best.path)), t.rel,
+          format('Programs need not write "%s"; it is right when a transaction commits.',
+            best.path),
           format('A write of %s also writes its %s, and writers of one wait for each other (mode '
-            '=> '
-            '''deferred'' does not).', o.rel, t.stem) || CASE WHEN best.same < best.n THEN
+            '=> ''deferred'' does not).', o.rel, t.stem) || CASE WHEN best.same < best.n THEN
             ' Wrong totals are replaced; they are kept in a table of their own.' ELSE '' END,
           NULL::bigint, NULL::numeric, round((SELECT s.seq_tup_read / t.days
             FROM pg_stat_all_tables s WHERE s.relid = o.rel)::numeric);
@@ -476,15 +470,18 @@ BEGIN
           format('"%s" has up to %s documents of %s, whose field "%s" names this one: the first of '
             'them, copied by a program', f.path, f.lengths[5], o.rel, k.path),
           docpatterns._advise_replace(t, f.path, true,
-            format('SELECT @extschema@.subset_enable(%L, field => %L, source => %L, on_field => %L, '
-              'order_by => %L, keep => %s, fields => %L);', t.rel::text, f.path, o.rel::text, k.path,
+            format('SELECT @extschema@.subset_enable(%L, field => %L, source => %L, on_field => '
+              '%L, '
+              'order_by => %L, keep => %s, fields => %L);', t.rel::text, f.path, o.rel::text,
+                k.path,
               CASE WHEN name IS NULL THEN '{"_id": -1}' ELSE @extschema@.bson_build(name, -1, '_id',
                 -1)::text END, f.lengths[5],
               (SELECT @extschema@.bson_merge_agg(@extschema@.bson_build(s.path, 1))
                 FROM unnest(shared) AS s (path))::text)), t.rel,
           format('Programs write %s only; the array follows, also after a change or a deletion. '
             'Readers see no difference.', o.rel),
-          format('A write there that is among the first %s writes the %s, too. Arrays that differ are '
+          format('A write there that is among the first %s writes the %s, too. Arrays that differ '
+            'are '
             'kept in a table of their own.', f.lengths[5], t.stem), NULL::bigint, NULL::numeric,
           NULL::numeric;
       END LOOP;
@@ -513,8 +510,8 @@ BEGIN
       RETURN QUERY SELECT 'query_table'::text, o.name, round(CASE WHEN m > 0 THEN 0.7 ELSE 0.5 END,
         2),
         format('%s repeats %s fields of this table (%s) for another query; %s of %s rows differ '
-          'from '
-          'their source', o.rel, cardinality(shared), array_to_string(shared[1:4], ', '), m, n),
+          'from their source', o.rel, cardinality(shared), array_to_string(shared[1:4], ', '), m,
+            n),
         format('SELECT @extschema@.query_table_create(%L, source => %L, partition => %L, '
           'clustering '
           '=> %L, fields => %L, name => %L);', name, t.rel::text, ARRAY[best.path],
@@ -533,7 +530,8 @@ BEGIN
   -- several tables, each with a part of the same things
   FOR k IN SELECT (q).* FROM unnest(facts) q WHERE q.parent IS NULL AND q.path !~ '"'
       AND q.path ~* '(_?id|key|email|number|no)$' AND q.path <> '_id' AND q.items >= 0.95 * t.n
-      AND q.different >= 0.99 * q.items AND q.type IN ('int', 'long', 'string', 'objectId', 'binData')
+      AND q.different >= 0.99 * q.items AND q.type IN ('int', 'long', 'string', 'objectId',
+        'binData')
       LOOP
     shared := ARRAY[t.rel::text];
     FOR o IN SELECT (q).* FROM unnest(others) q WHERE q.live <= 300000
@@ -549,17 +547,21 @@ BEGIN
       END IF;
     END LOOP;
     CONTINUE WHEN cardinality(shared) < 3;
-    name := docpatterns._advise_name(t.rel, regexp_replace(k.path, '_?(id|key|email|number|no)$', '',
+    name := docpatterns._advise_name(t.rel, regexp_replace(k.path, '_?(id|key|email|number|no)$',
+      '',
       'i') || '_view');
     RETURN QUERY SELECT 'polymorphic'::text, k.path, 0.5::numeric,
       format('%s tables have a document for each "%s", with fields of their own (%s)',
         cardinality(shared), k.path, array_to_string(shared, ', ')),
-      format('SELECT @extschema@.polymorphic_merge(%L, merge_on => %L, sources => %L);', name, k.path,
+      format('SELECT @extschema@.polymorphic_merge(%L, merge_on => %L, sources => %L);', name,
+        k.path,
         (SELECT array_agg(x ORDER BY x) FROM unnest(shared) x))
-        || (SELECT string_agg(format(' CALL @extschema@.pattern_build(%L, %L, batch => NULL);', name,
+        || (SELECT string_agg(format(' CALL @extschema@.pattern_build(%L, %L, batch => NULL);',
+          name,
           l), '' ORDER BY l) FROM (
           SELECT regexp_replace(x, '^.*[.]', '') FROM unnest(shared) x) u (l)), t.rel,
-      format('%s has one document for each "%s", with the document of each table under its name; it '
+      format('%s has one document for each "%s", with the document of each table under its name; '
+        'it '
         'follows in the same transaction.', name, k.path),
       'A write of one of the tables also writes there.', NULL::bigint, NULL::numeric, NULL::numeric;
   END LOOP;
@@ -598,8 +600,7 @@ BEGIN
             least(greatest(k.lengths[5], 10), 10000), w.name)
             || docpatterns._advise_build(t.rel, w.name), t.rel,
           format('Programs write posts and follows; %s follows in the same transaction, also when '
-            'a '
-            'post is deleted.', name),
+            'a post is deleted.', name),
           format('A post writes the walls of its readers. %s stays until you drop it.', w.rel),
           NULL::bigint, NULL::numeric, NULL::numeric;
         RETURN;

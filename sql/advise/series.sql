@@ -46,12 +46,14 @@ BEGIN
     WITH steps AS MATERIALIZED (
       SELECT extract(epoch FROM v.at - lag(v.at) OVER (PARTITION BY v.sender ORDER BY v.at)) AS step
       FROM (SELECT d OPERATOR(@extschema@.->) g.path AS sender,
-          (d OPERATOR(@extschema@.->) f.path)::timestamptz AS at FROM unnest(docs[1:2000]) d
-        WHERE @extschema@.bson_typeof(d, f.path) = 'date') v)
-    SELECT avg((s.step > 0)::int) AS single,
-        avg((abs(s.step - u.usual) <= 0.3 * u.usual)::int) AS steady INTO seen
-      FROM steps s, (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY q.step) AS usual
-        FROM steps q) u WHERE s.step IS NOT NULL;
+          docpatterns._advise_time(d OPERATOR(@extschema@.->) f.path) AS at
+        FROM unnest(docs[1:2000]) d
+        WHERE @extschema@.bson_typeof(d, f.path) = 'date') v),
+    usual AS MATERIALIZED (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY s.step) AS usual
+      FROM steps s)
+    SELECT avg((s.step > 0)::int) AS single, avg((s.step BETWEEN 0.7 * (SELECT u.usual FROM usual u)
+          AND 1.3 * (SELECT u.usual FROM usual u))::int) AS steady INTO seen
+      FROM steps s WHERE s.step IS NOT NULL;
     CONTINUE WHEN seen.single IS NULL OR seen.single < 0.95;
     why := CASE
       WHEN t.n >= 2 * f.different THEN format('%s rows have the same time', round(1.0 * t.n
@@ -78,9 +80,10 @@ BEGIN
         WHERE p.path = q.parent AND p.type <> 'object'));
   name := docpatterns._advise_name(t.rel, t.stem || '_series');
   packed := (SELECT sum(pg_column_size(b.packed))::numeric / sum(b.bytes) FROM (
-    SELECT @extschema@.bucket_agg((d OPERATOR(@extschema@.->) f.path)::timestamptz, d) AS packed,
-      sum(@extschema@.bson_size(d)) AS bytes
-    FROM unnest(docs) d WHERE @extschema@.bson_typeof(d, f.path) = 'date'
+    SELECT @extschema@.bucket_agg(docpatterns._advise_time(d OPERATOR(@extschema@.->) f.path), d)
+        AS packed, sum(@extschema@.bson_size(d)) AS bytes
+    FROM unnest(docs) d
+    WHERE docpatterns._advise_time(d OPERATOR(@extschema@.->) f.path) IS NOT NULL
     GROUP BY d OPERATOR(@extschema@.->) device) b);
   RETURN QUERY SELECT 'bucket'::text, f.path,
     round(least(0.9, 0.3 + 0.1 * log(t.live::numeric / 1000.0)), 2),

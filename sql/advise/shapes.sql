@@ -153,12 +153,10 @@ BEGIN
         AND @extschema@.bson_exists(d, b.path));
       RETURN QUERY SELECT 'schema_versioning'::text, a.path || ', ' || b.path, 0.6::numeric,
         format('%s of the documents have "%s" (%s), %s have "%s" (%s), none has both: the shape '
-          'has '
-          'changed', docpatterns._advise_percent(a.present, t.n), a.path, a.type,
+          'has changed', docpatterns._advise_percent(a.present, t.n), a.path, a.type,
           docpatterns._advise_percent(b.present, t.n), b.path, b.type),
         format('SELECT @extschema@.schema_versioning_enable(%L, field => %L, current => 2, write '
-          '=> '
-          '''accept''); SELECT @extschema@.schema_versioning_step(%L, 1, 2, up_update => %L, '
+          '=> ''accept''); SELECT @extschema@.schema_versioning_step(%L, 1, 2, up_update => %L, '
           'down_update => %L);', t.rel::text, version_field, t.rel::text,
           docpatterns._advise_upgrade(ARRAY[a.path], ARRAY[b.path], facts, false),
           docpatterns._advise_upgrade(ARRAY[b.path], ARRAY[a.path], facts, true)),
@@ -189,8 +187,7 @@ BEGIN
     RETURN QUERY SELECT 'schema_versioning'::text, array_to_string(m.paths, ', '),
       round(least(0.8, 0.3 + m.n / 10.0), 2),
       format('%s path%s of more than one type, in at least one document of twenty each (%s): '
-        'shapes '
-        'that came one after the other', m.n, CASE WHEN m.n > 1 THEN 's are' ELSE ' is' END,
+        'shapes that came one after the other', m.n, CASE WHEN m.n > 1 THEN 's are' ELSE ' is' END,
         m.figures),
       format('SELECT @extschema@.schema_versioning_enable(%L, field => %L, current => %s, write => '
         '''accept'');', t.rel::text, version_field,
@@ -228,8 +225,7 @@ BEGIN
         FROM unnest(facts) c WHERE c.path = 'revision');
       RETURN QUERY SELECT 'versioning'::text, f.path, 0.6::numeric,
         format('the elements of "%s" have %s of the documents'' own fields (%s), up to %s of them '
-          'in '
-          'a document: former states, kept by hand', f.path, cardinality(same),
+          'in a document: former states, kept by hand', f.path, cardinality(same),
           array_to_string(same[1:3], ', '), f.lengths[5]),
         format('SELECT @extschema@.versioning_enable(%L, revision_field => %L, optimistic => '
           'false);',
@@ -257,12 +253,11 @@ BEGIN
         format('SELECT @extschema@.collection_create(%L); SELECT @extschema@.versioning_enable(%L, '
           'revision_field => %L); INSERT INTO %s (doc) SELECT DISTINCT ON (d.%I '
           'OPERATOR(@extschema@.->) %L) d.%I FROM %s AS d ORDER BY d.%I OPERATOR(@extschema@.->) '
-            '%L, '
-          'd.%I OPERATOR(@extschema@.->) %L DESC;', name, name, f.path, name, t.doc, g.path, t.doc,
+          '%L, d.%I OPERATOR(@extschema@.->) %L DESC;', name, name, f.path, name, t.doc, g.path,
+            t.doc,
           t.base, t.doc, g.path, t.doc, f.path), t.rel,
         format('Programs read and update the one current document in %s, and versioning_as_of '
-          'shows '
-          'any day; no query has to look for the newest revision.', name),
+          'shows any day; no query has to look for the newest revision.', name),
         'A row of history for each change. The former revisions stay where they are.',
         (greatest(1 - 1.0 * g.different / t.n, 0) * t.bytes * t.live / 2)::bigint, NULL::numeric,
         NULL::numeric;
@@ -294,8 +289,7 @@ BEGIN
     name := docpatterns._advise_name(t.rel, regexp_replace(t.stem, '_?items?$', '') || '_items');
     -- an entity for each pair of beginnings of the keys; what follows is a field
     entities := (SELECT string_agg(format('SELECT @extschema@.single_table_entity(%L, %L, pk => '
-      '%L, '
-          'sk => %L);', name, q.entity, q.pk, q.sk), ' ' ORDER BY q.entity)
+          '%L, sk => %L);', name, q.entity, q.pk, q.sk), ' ' ORDER BY q.entity)
       FROM (SELECT DISTINCT ON (e.entity) e.entity,
           e.p || CASE WHEN e.p ~ '#$' THEN '{' || e.pk_field || '}' ELSE '' END AS pk,
           e.s || CASE WHEN e.s ~ '#$' THEN '{' || e.sk_field || '}' ELSE '' END AS sk
@@ -319,11 +313,9 @@ BEGIN
           WHERE @extschema@.bson_exists(d, 'PK') AND @extschema@.bson_exists(d, 'SK')), t.n),
         docs[1] OPERATOR(@extschema@.->) 'PK'),
       format('SELECT @extschema@.single_table_create(%L); %s INSERT INTO %s (doc) SELECT d.%I FROM '
-        '%s '
-        'AS d;', name, coalesce(entities, ''), name, t.doc, t.base), t.rel,
+        '%s AS d;', name, coalesce(entities, ''), name, t.doc, t.base), t.rel,
       format('Programs write the fields, and %s computes the keys; one index scan reads an item '
-        'with '
-        'all that belongs to it.', name),
+        'with all that belongs to it.', name),
       'The documents are copied; the old table stays until you drop it.', NULL::bigint,
       NULL::numeric, NULL::numeric;
     RETURN;

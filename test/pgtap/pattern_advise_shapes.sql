@@ -6,7 +6,7 @@ SET client_min_messages = error;
 SET timezone = 'UTC';
 \set seed 42
 \getenv seed SEED
-\set rows 2000
+\set rows 1000
 \getenv rows SHAPE_ROWS
 SELECT plan(154);
 SELECT diag('seed ' || :seed || ', ' || :rows || ' documents');
@@ -444,8 +444,9 @@ SELECT ok(is_right, format('%s: %s', name, got)) FROM made.results ORDER BY n;
 SELECT is((SELECT string_agg(format('%s of %s: %s', a.pattern, a.rel, made.try(a.rel, a.statement)), E'\n') FROM made.shapes s,
     LATERAL pattern_advise(format('shape_%s.%I', s.n, s.rel)::regclass) a WHERE s.n = r.n AND made.try(a.rel, a.statement) <> ''), NULL,
   format('%s: the statement runs, nothing is lost', name)) FROM made.results r WHERE wanted IS NOT NULL ORDER BY n;
-SELECT is((SELECT count(*)::int FROM pattern_advise() a WHERE a.rel::text LIKE 'shape_%' AND (a.why = '' OR a.changes = '' OR a.cost = '') IS NOT FALSE), 0, 'each advice says why, what changes and what it costs');
-SELECT is((SELECT array_agg(DISTINCT substring(a.rel::text from '^shape_([0-9]+)')::int ORDER BY substring(a.rel::text from '^shape_([0-9]+)')::int) FROM pattern_advise() a WHERE a.rel::text LIKE 'shape_%'),
+CREATE TABLE made.advice AS SELECT * FROM pattern_advise();
+SELECT is((SELECT count(*)::int FROM made.advice WHERE (why = '' OR changes = '' OR cost = '') IS NOT FALSE), 0, 'each advice says why, what changes and what it costs');
+SELECT is((SELECT array_agg(DISTINCT substring(rel::text from '^shape_([0-9]+)')::int ORDER BY substring(rel::text from '^shape_([0-9]+)')::int) FROM made.advice),
   ARRAY(SELECT n FROM made.shapes WHERE advice IS NOT NULL ORDER BY n), 'advice on the whole database is on these schemas');
 DO $$ BEGIN FOR i IN 1 .. 92 LOOP EXECUTE format('DROP SCHEMA shape_%s CASCADE', i); END LOOP; END $$;
 DROP SCHEMA made CASCADE;
