@@ -135,7 +135,7 @@ work_find(const DpMaintainRun *run)
 		values[1] = CStringGetTextDatum(run->name);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
-	if (SPI_execute_with_args("SELECT w.rel::oid, w.pattern, w.name, w.failed"
+	if (SPI_execute_with_args("SELECT w.rel::pg_catalog.oid, w.pattern, w.name, w.failed"
 							  " FROM docpatterns._pattern_work($1, $2, $3) AS w",
 							  3, types, values, nulls, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not find what is due");

@@ -121,7 +121,7 @@ static void left_tell(void);
 static void launcher_exit(int code, Datum arg);
 static void intervals_read(void);
 static void databases_find(void);
-static bool is_named(const char *name, List *names);
+static bool is_named(Form_pg_database database, List *names);
 static long workers_start(BackgroundWorkerHandle **handles);
 static bool worker_start(int i, BackgroundWorkerHandle **handle);
 static void worker_exit(int code, Datum arg);
@@ -365,7 +365,7 @@ databases_find(void)
 		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
 		int unused = -1;
 
-		if (!form->datallowconn || !is_named(NameStr(form->datname), names))
+		if (!form->datallowconn || !is_named(form, names))
 			continue;
 		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 		for (i = 0; i < MAX_DATABASES && shared->databases[i].id != form->oid; i++)
@@ -409,15 +409,14 @@ databases_find(void)
 
 /* Templates have to be named. */
 static bool
-is_named(const char *name, List *names)
+is_named(Form_pg_database database, List *names)
 {
 	ListCell *lc;
 
 	foreach(lc, names)
 	{
-		if (strcmp(lfirst(lc), name) == 0)
-			return true;
-		if (strcmp(lfirst(lc), "*") == 0 && strncmp(name, "template", 8) != 0)
+		if (strcmp(lfirst(lc), NameStr(database->datname)) == 0 ||
+			(strcmp(lfirst(lc), "*") == 0 && !database->datistemplate))
 			return true;
 	}
 	return false;

@@ -217,16 +217,17 @@ SELECT approximation_add('pages', :b::int % 5 + 1, 1);
 UPDATE books SET doc = bson_update(doc, bson_build('$addToSet', bson_build('readers', :r::int))) WHERE _id = :b::int;
 EOS
 chmod 755 "$DP_WORK"; chmod 644 "$DP_WORK"/*.sql
-# Writes for so many seconds, and looks every second what is due.
+# Writes for so many seconds, and looks every second what is due; before the end, counts what ages.
 load() {  # load SECONDS
-  local files='' file i
+  local files='' file end=$((SECONDS + $1))
   for file in measure@3 order@1 rename@1 expire@2 change@1; do files="$files -f $DP_WORK/${file%@*}.sql@${file#*@}"; done
   # shellcheck disable=SC2086
   pgbench -n -M prepared -c 4 -j 1 -R 150 -T "$1" $files >"$DP_WORK/load" 2>&1 &
-  for ((i = 0; i < $1; i++)); do
+  while [ $SECONDS -lt $((end - 1)) ]; do
     psql -XqAtc 'INSERT INTO due (age, amount) SELECT coalesce(max(clock_timestamp() - since), $$0$$), coalesce(sum(amount), 0) FROM pattern_due()' >/dev/null 2>&1
     sleep 0.9
   done
+  aging=$(rows) size=$(bytes)
   wait
 }
 rows() {
@@ -235,20 +236,20 @@ rows() {
 }
 bytes() { ask "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'game'::regnamespace)"; }
 load $((seconds / 3))
-first=$(rows)
+first=$aging first_size=$size
 ask "SELECT pg_cancel_backend(pid) FROM ($worker) w" >/dev/null
 load $((seconds / 3))
-second=$(rows) half=$(bytes)
+second=$aging half=$size
 kill -9 "$(ask "$worker")"
 for _ in {1..100}; do sleep 0.1; psql -XqAtc 'SELECT 1' >/dev/null 2>&1 && break; done
 load $((seconds / 3))
-third=$(rows)
-echo "# rows that age, after each third: $first, $second, $third; bytes: $half, $(bytes)"
+third=$aging
+echo "# rows that age, at the end of each third: $first, $second, $third; bytes: $first_size, $half, $size"
 echo "# $(grep -h 'processed: \|^tps' "$DP_WORK/load" | tr '\n' ' ')"
 echo "# age of the oldest work that was due, and its amount: $(ask "SELECT format('p50 %s, p95 %s, max %s; p50 %s, max %s', percentile_cont(0.5) WITHIN GROUP (ORDER BY age), percentile_cont(0.95) WITHIN GROUP (ORDER BY age), max(age), percentile_cont(0.5) WITHIN GROUP (ORDER BY amount), max(amount)) FROM due")"
 ok 'tables stop growing' [ "$third" -lt $((second + second / 2 + 500)) ]
 is "$(ask "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY age) < interval '4 s' FROM due")" t 'what is due does not wait'
-[ "$seconds" -lt 300 ] || ok 'files stop growing, too' [ "$(bytes)" -lt $((half * 2)) ]
+[ "$seconds" -lt 300 ] || ok 'files stop growing, too' [ "$size" -lt $((half * 2)) ]
 [ "$seconds" -ge 300 ] || ok 'files are not looked at in so short a time' true
 is "$(comes 0 'SELECT count(*) FROM pattern_due()')" 0 'afterwards nothing is due'
 is "$(comes 0 "SELECT (SELECT count(*) FROM readings) + (SELECT count(*) FROM sessions) + (SELECT count(*) FROM items) + (SELECT count(*) FROM game.keys) + (SELECT count(*) FROM reviews)")" 0 'what expires is gone'
