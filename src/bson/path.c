@@ -19,6 +19,7 @@ static int path_parse_next(const char *s, Size len, Size *pos, bool in_list, DpP
 static void path_syntax_error(const char *what, Size pos) pg_attribute_noreturn();
 static DpPath *path_parse_one(const char *s, Size len, Size *pos, bool in_list);
 static bool path_part_is_plain(const DpPathStep *step);
+static bool is_marked(Node *node);
 static bool is_parameter(Node *node);
 static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array);
 
@@ -403,18 +404,30 @@ dp_arg_is_const(FunctionCallInfo fcinfo, int argno)
 	if (argno >= list_length(args))
 		return false;
 	arg = list_nth(args, argno);
-	return IsA(arg, Const) ||
-		   (IsA(arg, RelabelType) && is_parameter((Node *) ((RelabelType *) arg)->arg) &&
-			exprType(arg) == exprType((Node *) ((RelabelType *) arg)->arg));
+	return IsA(arg, Const) || is_marked(arg);
 }
 
-/* The mark is a relabelling to the same type, which exists nowhere else. */
+/* The mark is a relabelling that changes nothing, which the planner removes everywhere else. */
 Node *
 dp_arg_mark_stable(Node *arg)
 {
-	return is_parameter(arg) ? (Node *) makeRelabelType((Expr *) arg, exprType(arg), -1, InvalidOid,
-														COERCE_IMPLICIT_CAST)
-							 : NULL;
+	return is_parameter(arg)
+			   ? (Node *) makeRelabelType((Expr *) arg, exprType(arg), exprTypmod(arg),
+										  exprCollation(arg), COERCE_IMPLICIT_CAST)
+			   : NULL;
+}
+
+static bool
+is_marked(Node *node)
+{
+	RelabelType *relabel = (RelabelType *) node;
+	Node *arg;
+
+	if (!IsA(node, RelabelType))
+		return false;
+	arg = (Node *) relabel->arg;
+	return is_parameter(arg) && relabel->resulttype == exprType(arg) &&
+		   relabel->resulttypmod == exprTypmod(arg) && relabel->resultcollid == exprCollation(arg);
 }
 
 static bool

@@ -117,6 +117,11 @@ index_condition(SupportRequestIndexCondition *request)
 	document = linitial(args);
 	filter = lsecond(args);
 
+	/* an index evaluates it once anyway */
+	if (IsA(filter, RelabelType) &&
+		exprType(filter) == exprType((Node *) ((RelabelType *) filter)->arg))
+		filter = (Node *) ((RelabelType *) filter)->arg;
+
 	/* the operator class is ours if its operator is this function */
 	operator= get_opfamily_member(request->opfamily, exprType(filter), exprType(filter),
 								  DP_STRATEGY_MATCH);

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(445);
+SELECT plan(446);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
@@ -276,6 +276,13 @@ BEGIN
   END LOOP;
 END $$;
 SELECT is((SELECT string_agg(line, ' ') FROM changing()), '{100,100,3,100,100,100} {"n": 1} {"n": 2} {"n": 3}', 'variables of PL/pgSQL that change');
+CREATE FUNCTION changing_path() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE d bson := '{aa: 1, bb: 2}'; p text; r text := '';
+BEGIN
+  FOREACH p IN ARRAY '{aa,bb,aa}'::text[] LOOP r := r || (d -> (p COLLATE "C")); END LOOP;
+  RETURN r;
+END $$;
+SELECT is(changing_path(), '121', 'and with a collation');
 SELECT is((SELECT string_agg(a.n || ':' || b.n, ' ' ORDER BY a.n, b.n) FROM (SELECT n, bson_build('n', bson_build('$in', ARRAY[n, n + 1])) AS f FROM generate_series(1, 3) n) a,
   LATERAL (SELECT (doc -> 'n')::int AS n FROM numbered WHERE doc @@ a.f) b), '1:1 1:2 2:2 2:3 3:3 3:4', 'filters of rows');
 CREATE FUNCTION inner_filter(f bson) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM numbered WHERE doc @@ f';
