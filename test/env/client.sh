@@ -30,6 +30,8 @@ names = {name.split('.')[0] for name in names}
 names |= {'bson'} if any(name.startswith('bson_') for name in names) else set()
 print(*sorted(name for name in names if not importlib.util.find_spec(name)), sep='\n')
 PY
+      # shellcheck disable=SC2046
+      missing $(sed -n 's/^# Needs //p' main.py)
       ;;
     *.mjs)
       # shellcheck disable=SC2046

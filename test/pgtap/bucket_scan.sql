@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(39);
+SELECT plan(48);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -185,6 +185,53 @@ DECLARE c SCROLL CURSOR FOR SELECT ts FROM m WHERE sensor = 1 AND place = 'attic
 FETCH 10 FROM c \g /dev/null
 SELECT is((SELECT count(*) FROM m WHERE sensor = 1 AND place = 'attic'), (SELECT count(*) FROM m_plain WHERE sensor = 1 AND place = 'attic'), 'another query beside an open cursor');
 CLOSE c;
+
+-- the order of time over all groups: the first rows in both directions
+CREATE FUNCTION first_rows(rounds int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  q text;
+  want text;
+  got text;
+  packed text := $q$SELECT count(*) || ' ' || coalesce(md5(string_agg(x::text, E'\n' ORDER BY x::text COLLATE "C")), '') FROM (%s) x$q$;
+  in_order text := $q$SELECT string_agg(ts::text, ',') FROM (%s) x$q$;
+BEGIN
+  FOR i IN 1 .. rounds LOOP
+    q := CASE WHEN random() < 0.7 THEN format('SELECT %s FROM m AS m WHERE %s ORDER BY ts %s FETCH FIRST %s ROWS WITH TIES', (ARRAY['*', 'sensor, ts', 'i, f, ts', 'ts, t, d', 'ts'])[1 + (random() * 4)::int],
+        (ARRAY['true', 'sensor > 2', $c$place = 'attic'$c$, 'place IS NULL AND i > 3', $c$ts >= '2024-03-31 03:17'$c$, $c$ts < '2024-03-31 03:17' AND sensor IN (1, 4)$c$, 'i > 10', 'f IS NULL', 'sensor = 77', $c$ts = '2024-03-31'$c$,
+               $c$ts > '2025-01-01'$c$, $c$ts BETWEEN '2024-03-31 02:00' AND '2024-03-31 02:59'$c$, 'm.n > 50 OR b'])[1 + (random() * 12)::int], (ARRAY['', 'DESC'])[1 + (random() * 1)::int], (random() * random() * 4000)::int)
+      ELSE format('SELECT %s FROM l AS l WHERE %s ORDER BY ts %s FETCH FIRST %s ROWS WITH TIES', (ARRAY['*', 'ts', 'w, ts'])[1 + (random() * 2)::int],
+        (ARRAY['true', 'v > 40', $c$ts >= '2023-05-17'$c$, $c$ts < '2023-05-17' AND w < 0.5$c$])[1 + (random() * 3)::int], (ARRAY['', 'DESC'])[1 + (random() * 1)::int], (random() * random() * 1000)::int) END;
+    EXECUTE format(packed, q) INTO got;
+    EXECUTE format(packed, twin(q)) INTO want;
+    IF got IS DISTINCT FROM want THEN RETURN q; END IF;
+    EXECUTE format(in_order, q) INTO got;
+    EXECUTE format(in_order, twin(q)) INTO want;
+    IF got IS DISTINCT FROM want THEN RETURN 'order: ' || q; END IF;
+  END LOOP;
+  RETURN NULL;
+END
+$$;
+SELECT matches(explained('SELECT * FROM m ORDER BY ts DESC LIMIT 3'), '^Limit +-> +Foreign Scan on m Buckets: all, by span, from the end$', 'the newest of all groups: from the last span');
+SELECT matches(explained('SELECT * FROM m ORDER BY ts LIMIT 3'), 'Buckets: all, by span, in order of time$', 'the oldest');
+SELECT matches(explained('SELECT ctid, * FROM m ORDER BY ts DESC LIMIT 3'), 'Sort Key: ts DESC', 'rows with a ctid are sorted above');
+SELECT is(first_rows(coalesce(current_setting('bucket_scan.rounds', true), '300')::int), NULL, 'the first rows, random');
+SET LOCAL enable_sort = off;
+SELECT is(first_rows(100), NULL, 'the same where sorting costs');
+SET LOCAL work_mem = '64kB';
+SELECT same('SELECT m.* FROM (SELECT m.* FROM m AS m ORDER BY ts OFFSET 0) m', 'all, with little memory');
+SELECT same('SELECT g, x FROM generate_series(1, 4) g, LATERAL (SELECT ts, i, sensor FROM m AS m WHERE i > g * 3 ORDER BY ts DESC FETCH FIRST 5 ROWS WITH TIES) x', 'once for each outer row');
+RESET work_mem;
+RESET enable_sort;
+CREATE TEMP TABLE m_before ON COMMIT DROP AS SELECT ts FROM m_plain;
+DECLARE c SCROLL CURSOR FOR SELECT ts FROM m ORDER BY ts DESC;
+FETCH 5 FROM c \g /dev/null
+DELETE FROM m WHERE sensor = 2;
+DELETE FROM m_plain WHERE sensor = 2;
+MOVE 2000000 FROM c \g /dev/null
+FETCH BACKWARD 1 FROM c \gset oldest_
+SELECT is(:'oldest_ts'::timestamptz, (SELECT min(ts) FROM m_before), 'a cursor reads what its snapshot shows');
+CLOSE c;
+SELECT same('SELECT m.* FROM m AS m ORDER BY ts DESC FETCH FIRST 50 ROWS WITH TIES', 'a later query does not');
 
 SELECT finish();
 ROLLBACK;

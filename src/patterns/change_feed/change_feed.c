@@ -117,6 +117,7 @@ static const DpOption options[] = {
 	{ "documents", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpChangeFeed, documents) },
 	{ "channel", DP_OPTION_TEXT, DP_ALTERABLE, DP_BETWEEN(1, NAMEDATALEN - 1),
 	  DP_INTO(DpChangeFeed, channel) },
+	{ "keep_for", DP_OPTION_INTERVAL, DP_ALTERABLE },
 	{ NULL }
 };
 
