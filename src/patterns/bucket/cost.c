@@ -9,8 +9,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -45,7 +43,7 @@ static HTAB *sampled = NULL;
 static double sample_rows(DpBucketRel *rel, Relation packed, double pages);
 static double
 key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, DpBucketKey *key);
-static double distinct_values(DpBucketRel *rel, AttrNumber attnum, double tuples);
+static double distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double tuples);
 
 /*
  * The sizes of the tables.
@@ -172,7 +170,7 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 	/* autovacuum does not analyze a foreign table, but the underlying table */
 	if (!known && key->strategy == BTEqualStrategyNumber && !key->is_array)
 	{
-		double n = distinct_values(planned->rel, key->column->packed, planned->sizes.packed_tuples);
+		double n = distinct_groups(planned->rel, key->column, planned->sizes.packed_tuples);
 
 		if (n > 0)
 			return 1.0 / n;
@@ -180,21 +178,12 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 	return clause_selectivity(root, (Node *) key->rinfo, baserel->relid, JOIN_INNER, NULL);
 }
 
-/* Without statistics there are as many as buckets in each. */
-double
-dp_bucket_spans(DpBucketRel *rel, double tuples)
-{
-	double n = distinct_values(rel, rel->packed_start, tuples);
-
-	return Max(n > 0 ? n : sqrt(tuples), 1);
-}
-
-/* Returns the number of values of a column in the table of buckets; 0 if unknown. */
+/* Returns the number of values of a group column in the table of buckets; 0 if unknown. */
 static double
-distinct_values(DpBucketRel *rel, AttrNumber attnum, double tuples)
+distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double tuples)
 {
 	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rel->packed),
-									  Int16GetDatum(attnum), BoolGetDatum(false));
+									  Int16GetDatum(column->packed), BoolGetDatum(false));
 	double n;
 
 	if (!HeapTupleIsValid(tuple))

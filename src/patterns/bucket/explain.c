@@ -55,9 +55,6 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 static const char *
 mode_name(DpBucketScan *scan)
 {
-	if (scan->by_time != NULL)
-		return dp_bucket_by_time_from_end(scan->by_time) ? "all, by span, from the end"
-														 : "all, by span, in order of time";
 	switch (scan->mode)
 	{
 		case DP_SCAN_ALL:
@@ -68,8 +65,6 @@ mode_name(DpBucketScan *scan)
 			return "by index, in order of time";
 		case DP_SCAN_BACKWARD:
 			return "by index, from the end";
-		default:
-			break;
 	}
 	return "";
 }

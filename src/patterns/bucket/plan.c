@@ -4,8 +4,7 @@
  *
  * There are scans of the whole relation, which workers can share, and scans by the
  * indexes on group and time, parameterized by joins if possible, forwards and
- * backwards in the order of group and time.  A scan of the whole relation can also
- * be in the order of time alone, span by span.
+ * backwards in the order of group and time.
  */
 #include "postgres.h"
 
@@ -32,10 +31,6 @@
 static void rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 static void paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 static void parallel_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
-static void by_time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
-static bool needs_system_column(RelOptInfo *baserel);
-static List *
-column_pathkey(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, bool backward);
 static void index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned,
 						List *keys, Relids outer);
 static void parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
@@ -96,7 +91,6 @@ paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 												 NIL, baserel->lateral_relids, NULL,
 												 list_make2_int(DP_SCAN_ALL, 0)));
 	parallel_path(root, baserel, planned);
-	by_time_paths(root, baserel, planned);
 	if (!OidIsValid(planned->rel->packed_index) || !OidIsValid(planned->rel->recent_index))
 		return;
 	index_paths(root, baserel, planned, planned->keys, baserel->lateral_relids);
@@ -133,61 +127,6 @@ parallel_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 	path->path.parallel_aware = true;
 	path->path.parallel_workers = workers;
 	add_partial_path(baserel, (Path *) path);
-}
-
-/*
- * Everything in the order of time.  Rows that are sorted have no ctid.  Before the first row comes
- * a pass over both tables and what the first span costs.
- */
-static void
-by_time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
-{
-	const DpBucketSizes *s = &planned->sizes;
-	double entries = Max(s->packed_tuples + s->recent_tuples, 2);
-	double spans;
-	Cost startup;
-	Cost total;
-
-	if (planned->rel->time == NULL || baserel->lateral_relids != NULL ||
-		needs_system_column(baserel))
-		return;
-	spans = dp_bucket_spans(planned->rel, s->packed_tuples);
-	scan_cost(planned, baserel, baserel->rows, &startup, &total);
-	total += baserel->rows * 2.0 * cpu_operator_cost * (log2(Max(baserel->rows / spans, 1)) + 4) +
-			 s->packed_pages * seq_page_cost + entries * cpu_tuple_cost;
-	startup += seq_page_cost * (s->packed_pages + s->recent_pages) + entries * cpu_tuple_cost +
-			   entries * log2(entries) * 2.0 * cpu_operator_cost;
-	total += startup;
-	startup += (total - startup) / spans;
-	for (int i = 0; i < 2; i++)
-	{
-		List *pathkeys =
-			truncate_useless_pathkeys(root, baserel,
-									  column_pathkey(root, baserel, planned->rel->time, i == 1));
-
-		if (pathkeys != NIL)
-			add_path(baserel,
-					 (Path *) dp_create_foreignscan_path(root, baserel, NULL, baserel->rows,
-														 startup, total, pathkeys, NULL, NULL,
-														 list_make2_int(i == 1 ? DP_SCAN_FROM_END
-																			   : DP_SCAN_BY_TIME,
-																		0)));
-	}
-}
-
-/* Whether the query reads one of the relation. */
-static bool
-needs_system_column(RelOptInfo *baserel)
-{
-	Bitmapset *used = NULL;
-	int first;
-	ListCell *lc;
-
-	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
-	foreach(lc, baserel->baserestrictinfo)
-		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, baserel->relid, &used);
-	first = bms_next_member(used, -1);
-	return first >= 0 && first < 0 - FirstLowInvalidHeapAttributeNumber;
 }
 
 /* By the indexes, with and without an order. */
@@ -316,11 +255,17 @@ order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List 
 	for (i = 0; i <= rel->ngroups; i++)
 	{
 		DpBucketColumn *column = i < rel->ngroups ? rel->groups[i] : rel->time;
+		TypeCacheEntry *type = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+		Expr *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod,
+									 column->collation, 0);
 		List *pathkey;
 
 		if (i < rel->ngroups && group_fixed(column, keys))
 			continue;
-		pathkey = column_pathkey(root, baserel, column, backward);
+		if (!OidIsValid(type->lt_opr) || !OidIsValid(type->gt_opr))
+			break;
+		pathkey = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
+											  baserel->relids);
 		if (pathkey == NIL)
 			break;
 		if (list_member_ptr(result, linitial(pathkey)))
@@ -330,20 +275,6 @@ order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List 
 
 	/* an order that the query does not use is omitted; so are equal group and time */
 	return truncate_useless_pathkeys(root, baserel, result);
-}
-
-/* Returns the order by one column, NIL if it has none or the query knows none. */
-static List *
-column_pathkey(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, bool backward)
-{
-	TypeCacheEntry *type = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	Expr *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod,
-								 column->collation, 0);
-
-	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->gt_opr))
-		return NIL;
-	return dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
-									   baserel->relids);
 }
 
 /* Whether a group column has one value only. */
@@ -453,7 +384,6 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 	List *local = NIL;
 	List *exact = NIL;
 	List *values = NIL;
-	List *needed;
 	List *encoded;
 	ListCell *lc;
 	ListCell *lc2;
@@ -481,13 +411,11 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 		else
 			local = lappend(local, rinfo->clause);
 	}
-	needed = needed_columns(planned->rel, baserel, local);
-	if (linitial_int(best_path->fdw_private) >= DP_SCAN_BY_TIME)
-		needed = list_append_unique_int(needed, planned->rel->time->attnum);
 	encoded = dp_bucket_keys_encode(keys, &values);
 	return make_foreignscan(tlist, local, baserel->relid, values,
-							list_make4(best_path->fdw_private, needed, encoded, NIL), NIL, exact,
-							outer_plan);
+							list_make4(best_path->fdw_private,
+									   needed_columns(planned->rel, baserel, local), encoded, NIL),
+							NIL, exact, outer_plan);
 }
 
 /* Attnums of the columns that rows need. */

@@ -47,6 +47,8 @@ static void index_start(DpBucketScan *scan, bool packed);
 static bool group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls);
 static bool value_excluded(DpBucketScan *scan, DpBucketKey *key);
 static int compare_recent(DpBucketScan *scan);
+static void emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
+static void emit_recent(DpBucketScan *scan, TupleTableSlot *slot);
 static bool parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 static Size parallel_estimate(ForeignScanState *node, ParallelContext *pcxt);
 static void parallel_init(ForeignScanState *node, ParallelContext *pcxt, void *coordinate);
@@ -116,11 +118,6 @@ begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 						  snapshot);
 	scan->rel = rel;
 	scan->mode = linitial_int(mode);
-	if (scan->mode == DP_SCAN_BY_TIME || scan->mode == DP_SCAN_FROM_END)
-	{
-		scan->by_time = dp_bucket_by_time_begin(scan, scan->mode == DP_SCAN_FROM_END);
-		scan->mode = DP_SCAN_ALL;
-	}
 	scan->one_group = lsecond_int(mode) != 0;
 	if (scan->mode != DP_SCAN_ALL &&
 		(!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index)))
@@ -215,8 +212,6 @@ iterate(ForeignScanState *node)
 		bucket_scan_start(scan);
 	if (scan->upper != NULL)
 		return dp_bucket_upper_next(scan, slot);
-	if (scan->by_time != NULL)
-		return dp_bucket_by_time_next(scan);
 	if (scan->mode >= DP_SCAN_ORDERED)
 		return iterate_ordered(scan, slot);
 
@@ -227,7 +222,7 @@ iterate(ForeignScanState *node)
 
 		if (likely(scan->next < scan->end))
 		{
-			dp_bucket_emit_packed(scan, slot);
+			emit_packed(scan, slot);
 			scan->next++;
 			return slot;
 		}
@@ -250,7 +245,7 @@ iterate(ForeignScanState *node)
 		scan->end = to;
 	}
 	if (dp_bucket_scan_recent(scan))
-		dp_bucket_emit_recent(scan, slot);
+		emit_recent(scan, slot);
 	return slot;
 }
 
@@ -265,12 +260,12 @@ iterate_ordered(DpBucketScan *scan, TupleTableSlot *slot)
 
 	if (scan->next != scan->end && (!scan->recent_pending || compare_recent(scan) <= 0))
 	{
-		dp_bucket_emit_packed(scan, slot);
+		emit_packed(scan, slot);
 		scan->next += scan->mode == DP_SCAN_BACKWARD ? -1 : 1;
 	}
 	else if (scan->recent_pending)
 	{
-		dp_bucket_emit_recent(scan, slot);
+		emit_recent(scan, slot);
 		scan->recent_pending = false;
 	}
 	return slot;
@@ -287,8 +282,6 @@ rescan(ForeignScanState *node)
 	scan->started = false;
 	if (scan->upper != NULL)
 		dp_bucket_upper_rescan(scan);
-	if (scan->by_time != NULL)
-		dp_bucket_by_time_restart(scan->by_time);
 }
 
 /* Closes the tables. */
@@ -307,8 +300,6 @@ end_scan(ForeignScanState *node)
 		index_endscan(scan->packed_iscan);
 	if (scan->recent_iscan != NULL)
 		index_endscan(scan->recent_iscan);
-	if (scan->by_time != NULL)
-		dp_bucket_by_time_restart(scan->by_time);
 	dp_bucket_reader_free(&scan->reader);
 	if (scan->packed_index != NULL)
 		index_close(scan->packed_index, NoLock);
@@ -641,65 +632,52 @@ bucket_scan_start(DpBucketScan *scan)
 	MemoryContextSwitchTo(old);
 }
 
-/* Go to the next bucket whose group and span match. */
+/* Open the next bucket that may have rows that match. */
 bool
-dp_bucket_scan_bucket(DpBucketScan *scan)
-{
-	TupleTableSlot *slot = scan->packed_slot;
-
-	while (!scan->packed_done)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (scan->mode == DP_SCAN_ALL
-				? !table_scan_getnextslot(scan->packed_scan, ForwardScanDirection, slot)
-				: !dp_bucket_scan_slot(scan, scan->packed_iscan, ForwardScanDirection, slot))
-			scan->packed_done = true;
-		else if (dp_bucket_scan_fits(scan))
-			return true;
-	}
-	return false;
-}
-
-/* Whether the slot holds one; reads its group and its span. */
-bool
-dp_bucket_scan_fits(DpBucketScan *scan)
+dp_bucket_scan_next(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
 	TupleTableSlot *slot = scan->packed_slot;
 	int i;
 
-	slot_getsomeattrs(slot, rel->packed_data);
-	if (slot->tts_isnull[rel->packed_data - 1])
+	if (scan->packed_done)
 		return false;
-	for (i = 0; i < rel->ngroups; i++)
+	for (;;)
 	{
-		scan->group_values[i] = slot->tts_values[rel->groups[i]->packed - 1];
-		scan->group_nulls[i] = slot->tts_isnull[rel->groups[i]->packed - 1];
+		CHECK_FOR_INTERRUPTS();
+		if (scan->mode == DP_SCAN_ALL
+				? !table_scan_getnextslot(scan->packed_scan, ForwardScanDirection, slot)
+				: !dp_bucket_scan_slot(scan, scan->packed_iscan, ForwardScanDirection, slot))
+		{
+			scan->packed_done = true;
+			return false;
+		}
+		slot_getsomeattrs(slot, rel->packed_data);
+		if (slot->tts_isnull[rel->packed_data - 1])
+			continue;
+		for (i = 0; i < rel->ngroups; i++)
+		{
+			scan->group_values[i] = slot->tts_values[rel->groups[i]->packed - 1];
+			scan->group_nulls[i] = slot->tts_isnull[rel->groups[i]->packed - 1];
+		}
+		if (rel->time != NULL)
+			scan->start = DatumGetInt64(slot->tts_values[rel->packed_start - 1]);
+		if (scan->mode == DP_SCAN_ALL &&
+			((rel->time != NULL &&
+			  (scan->start < scan->start_since || scan->start > scan->start_until)) ||
+			 !group_matches(scan, scan->group_values, scan->group_nulls)))
+		{
+			dp_bucket_scan_count(scan, &scan->counters->skipped);
+			continue;
+		}
+		dp_bucket_open(&scan->reader, slot->tts_values[rel->packed_data - 1]);
+		if (dp_bucket_scan_hopeless(scan))
+		{
+			dp_bucket_scan_count(scan, &scan->counters->skipped);
+			continue;
+		}
+		return true;
 	}
-	if (rel->time != NULL)
-		scan->start = DatumGetInt64(slot->tts_values[rel->packed_start - 1]);
-	if (scan->mode == DP_SCAN_ALL && ((rel->time != NULL && (scan->start < scan->start_since ||
-															 scan->start > scan->start_until)) ||
-									  !group_matches(scan, scan->group_values, scan->group_nulls)))
-	{
-		dp_bucket_scan_count(scan, &scan->counters->skipped);
-		return false;
-	}
-	return true;
-}
-
-/* Open the next bucket that may have rows that match. */
-bool
-dp_bucket_scan_next(DpBucketScan *scan)
-{
-	while (dp_bucket_scan_bucket(scan))
-	{
-		dp_bucket_open(&scan->reader, scan->packed_slot->tts_values[scan->rel->packed_data - 1]);
-		if (!dp_bucket_scan_hopeless(scan))
-			return true;
-		dp_bucket_scan_count(scan, &scan->counters->skipped);
-	}
-	return false;
 }
 
 /* Whether the header of the open bucket says that no row can match. */
@@ -812,8 +790,8 @@ compare_recent(DpBucketScan *scan)
 }
 
 /* Put the next row of the buckets into the slot. */
-void
-dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
+static void
+emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	const DpScanRows *rows = &scan->rows;
 	int row = rows->order != NULL ? rows->order[scan->next] : scan->next;
@@ -855,8 +833,8 @@ dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 }
 
 /* Put the waiting measurement into the slot. */
-void
-dp_bucket_emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
+static void
+emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	int i;
 

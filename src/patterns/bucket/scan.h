@@ -8,7 +8,6 @@
  *		plan.c		paths and plans of scans
  *		scan.c		executing them
  *		rows.c		rows out of buckets
- *		by_time.c		reading all groups in the order of time
  *		origin.c		origins of rows
  *		explain.c	EXPLAIN
  *		analyze.c	ANALYZE
@@ -98,9 +97,6 @@ typedef struct DpBucketPlanned
 	double selectivity; /* of these keys; negative: not known yet */
 } DpBucketPlanned;
 
-/* Returns the number of different spans of buckets. */
-extern double dp_bucket_spans(DpBucketRel *rel, double tuples);
-
 /* Returns the selectivity of keys on group and time that select buckets. */
 extern double
 dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys);
@@ -109,12 +105,10 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 
 typedef enum DpScanMode
 {
-	DP_SCAN_ALL,      /* both tables from one end to the other */
-	DP_SCAN_INDEX,    /* by the indexes, in no order */
-	DP_SCAN_ORDERED,  /* by the indexes, ordered by (group, time) */
-	DP_SCAN_BACKWARD, /* the same backwards */
-	DP_SCAN_BY_TIME,  /* both tables, span by span, ordered by time over all groups */
-	DP_SCAN_FROM_END  /* the same backwards */
+	DP_SCAN_ALL,     /* both tables from one end to the other */
+	DP_SCAN_INDEX,   /* by the indexes, in no order */
+	DP_SCAN_ORDERED, /* by the indexes, ordered by (group, time) */
+	DP_SCAN_BACKWARD /* the same backwards */
 } DpScanMode;
 
 /* Items of fdw_private of a plan */
@@ -160,7 +154,6 @@ typedef struct DpBucketScan
 	EState *estate;
 	DpScanMode mode;
 	bool one_group; /* all group columns are fixed by equality */
-	struct DpBucketByTime *by_time;
 	Relation packed;
 	Relation recent;
 	Relation packed_index;
@@ -242,13 +235,6 @@ dp_bucket_scan_count(DpBucketScan *scan, pg_atomic_uint64 *counter)
 		pg_atomic_fetch_add_u64(counter, 1);
 }
 
-/* Go to the next bucket whose group and span match; it is in packed_slot.  false if there is none.
- */
-extern bool dp_bucket_scan_bucket(DpBucketScan *scan);
-
-/* The same for what packed_slot holds: whether it is such a bucket. */
-extern bool dp_bucket_scan_fits(DpBucketScan *scan);
-
 /*
  * Go to the next bucket that may have rows that match, and open it with
  * scan->reader; the group is in group_values.  false if there is none.
@@ -275,17 +261,6 @@ extern void dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int 
 
 /* Room for n rows in scan->rows, in the current context. */
 extern void dp_scan_rows_make(DpBucketScan *scan, int n, bool times);
-
-/* Store the row number scan->next of the buckets, or the measurement in recent_slot, in the slot.
- */
-extern void dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
-extern void dp_bucket_emit_recent(DpBucketScan *scan, TupleTableSlot *slot);
-
-/* In the order of time: prepare, return the next row (an empty slot at the end), restart, end. */
-extern struct DpBucketByTime *dp_bucket_by_time_begin(DpBucketScan *scan, bool from_end);
-extern bool dp_bucket_by_time_from_end(const struct DpBucketByTime *b);
-extern TupleTableSlot *dp_bucket_by_time_next(DpBucketScan *scan);
-extern void dp_bucket_by_time_restart(struct DpBucketByTime *b);
 
 /* Look at the spans before the tail as well. */
 extern void dp_bucket_scan_widen(DpBucketScan *scan);
