@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(39);
+SELECT plan(47);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -95,6 +95,9 @@ SET LOCAL enable_sort = off;
 SELECT same_order($$SELECT ts FROM l AS x ORDER BY ts DESC$$, 'all, without sorting');
 SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x ORDER BY sensor, place, ts$$, 'groups, without sorting');
 SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x WHERE i > 3 ORDER BY sensor DESC, place DESC, ts DESC$$, 'and backwards');
+SELECT same_order($$SELECT ts FROM m AS x ORDER BY ts$$, 'all groups by time, without sorting');
+SELECT same_order($$SELECT ts FROM m AS x WHERE i > 3 AND sensor IN (1, 4, 5) AND ts >= '2024-03-31' ORDER BY ts DESC NULLS LAST LIMIT 200$$, 'the newest ones of some');
+SELECT same($$SELECT k, y.* FROM generate_series(1, 5) k, LATERAL (SELECT x.* FROM m AS x WHERE x.sensor <> k ORDER BY x.ts DESC, x::text LIMIT 20) y$$, 'again and again');
 RESET enable_sort;
 
 -- joins
@@ -157,6 +160,29 @@ BEGIN
   END LOOP;
 END
 $$;
+-- The other columns only order rows of one time, which an incremental sort does.
+CREATE FUNCTION random_orders(n int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  query text;
+  conditions text;
+BEGIN
+  FOR i IN 1 .. n LOOP
+    conditions := '';
+    FOR j IN 1 .. floor(random() * 4)::int LOOP
+      conditions := conditions || CASE WHEN j = 1 THEN ' WHERE ' ELSE ' AND ' END || condition(random() < 0.7);
+    END LOOP;
+    query := format('SELECT %s FROM m AS x%s ORDER BY x.ts %s, x::text %s', pick('x.*', 'x', 'x.ts, x.f', 'x.t, x.d'), conditions, pick('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST'),
+                    pick('', 'LIMIT ' || floor(random() * 300)::int));
+    IF answer_in_order(query) IS DISTINCT FROM answer_in_order(twin(query)) THEN
+      RETURN NEXT query;
+    END IF;
+  END LOOP;
+END
+$$;
+SELECT is_empty('SELECT random_orders(100)', 'random orders by time');
+SET LOCAL enable_sort = off;
+SELECT is_empty('SELECT random_orders(100)', 'random orders by time, without sorting');
+RESET enable_sort;
 SELECT is_empty(format('SELECT random_queries(%s)', coalesce(current_setting('bucket_scan.rounds', true), '300')), 'random queries, nothing analysed');
 ANALYZE m; ANALYZE m_packed; ANALYZE m_recent; ANALYZE m_plain;
 SELECT cmp_ok((SELECT reltuples FROM pg_class WHERE oid = 'm'::regclass), '=', (SELECT count(*) FROM m_plain)::real, 'ANALYZE counts measurements');
@@ -179,6 +205,19 @@ BEGIN
 END
 $$;
 SELECT matches(explained('EXECUTE of_m (1, ''2024-03-31'', ''2024-03-31 10:10'')'), '^Foreign Scan Relation: ', 'whose aggregates come from headers even if the times are not known to the planner');
+SELECT matches(explained('SELECT * FROM m ORDER BY ts DESC LIMIT 10'), '^Limit ->  Foreign Scan on m Buckets: all groups, in order of time, from the end$', 'the newest of all groups are not sorted');
+CREATE TABLE parted (LIKE m_plain) PARTITION BY RANGE (ts);
+CREATE TABLE parted_new PARTITION OF parted FOR VALUES FROM ('2024-03-31') TO ('2030-01-01');
+SELECT bucket_create('parted_old', columns_of => 'm_plain', group_by => '{sensor,place}', time_field => 'ts', span => '1 hour', max_count => 20);
+INSERT INTO parted_old SELECT * FROM m_plain WHERE ts < '2024-03-31';
+INSERT INTO parted_new SELECT * FROM m_plain WHERE ts >= '2024-03-31';
+ALTER TABLE parted ATTACH PARTITION parted_old FOR VALUES FROM ('2000-01-01') TO ('2024-03-31');
+CREATE INDEX ON parted_new (ts);
+ANALYZE parted;
+SET LOCAL enable_sort = off;
+SELECT is(answer_in_order('SELECT x FROM parted AS x ORDER BY ts, x::text'), answer_in_order('SELECT x FROM m_plain AS x ORDER BY ts, x::text'), 'partitions in the order of time');
+SELECT matches(explained('SELECT * FROM parted ORDER BY ts'), 'parted_old parted_1 Buckets: all groups, in order of time', 'which a partition of buckets gives its rows in');
+RESET enable_sort;
 
 -- cursors
 DECLARE c SCROLL CURSOR FOR SELECT ts FROM m WHERE sensor = 1 AND place = 'attic' ORDER BY ts;
