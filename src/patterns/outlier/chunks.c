@@ -775,7 +775,8 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 	SPIPlanPtr plan = dp_statement(
 		o->decl,
 		/* OFFSET 0 makes the planner search by hash; by key it would read every chunk */
-		"SELECT chunk, elements, tail FROM (SELECT chunk, elements, tail, {side key} FROM {relation}"
+		"SELECT chunk, elements, tail"
+		" FROM (SELECT chunk, elements, tail, {side key} FROM {relation}"
 		" WHERE sealed"
 		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1 int8[]}"
 		" OFFSET 0) AS hits WHERE {side key = $key}" NOT_MOVING
