@@ -732,6 +732,7 @@ CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) 
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
+  r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
