@@ -623,7 +623,8 @@ COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
 
 CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text,
     link_id text,
-  made text, columns text, settings text, description text, key_column text DEFAULT NULL)
+  made text, columns text, settings text, description text, key_column text DEFAULT NULL,
+  actions text DEFAULT NULL)
   RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -638,20 +639,24 @@ BEGIN
       WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END,
     made, columns, settings);
   EXECUTE format('COMMENT ON TABLE %s IS %L', made, description);
+  -- Citus does not alter everything of a distributed table
+  IF actions IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %s %s', made, actions);
+  END IF;
   PERFORM docpatterns._pattern_distribute_side(made::regclass, rel, key_column);
   PERFORM docpatterns._pattern_keep_table(made::regclass, rel, pattern, name, link_id);
   RETURN made::regclass;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_table(regclass, text, text, text, text, text, text,
-  text, text) IS
+  text, text, text) IS
   'makes the table "made" for a declaration of rel: columns, settings behind them (or NULL), a '
   'comment, and what _pattern_keep_table() gives it; key_column is that of the column by which rel '
-  'is distributed; error 42501 unless the caller owns rel';
+  'is distributed, actions those of ALTER TABLE; error 42501 unless the caller owns rel';
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, link_id text, side_name text,
-    columns text, more_key text, settings text, description text)
+    columns text, more_key text, settings text, description text, actions text DEFAULT NULL)
     RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -660,13 +665,13 @@ BEGIN
       (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
         FROM unnest(s.keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
       concat_ws(', ', VARIADIC s.keys || more_key)), settings, description,
-    s.keys[array_position(t.keys, (docpatterns._pattern_distribution(rel)).column_name)])
+    s.keys[array_position(t.keys, (docpatterns._pattern_distribution(rel)).column_name)], actions)
   FROM docpatterns._pattern_table(rel, doc_column) t
     CROSS JOIN docpatterns._pattern_side_keys(cardinality(t.keys)) AS s (keys);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text,
-  text, text, text) IS
+  text, text, text, text) IS
   'makes the table side_name for a declaration, with the columns of the key of rel, the columns '
   'that are given, and the primary key of both (more_key: what it has besides, or NULL)';
 

@@ -198,7 +198,9 @@ BEGIN
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
             'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) '
               'OPERATOR(pg_catalog.=) ''array''), tail @extschema@.bson_value', 'chunk', NULL,
-            format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
+            format('elements of "%s" that outliers of %s do not hold themselves', name, t.base),
+            -- a push writes the tail only, beside what it replaces
+            'ALTER COLUMN tail SET STORAGE PLAIN, SET (toast_tuple_target = 128, fillfactor = 70)');
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
     EXECUTE format('ALTER TABLE %s ALTER COLUMN elements SET COMPRESSION lz4', extras_name);
@@ -207,9 +209,6 @@ BEGIN
   END;
   EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE '
       'sealed', extras_name);
-  -- a push writes the tail only, beside what it replaces
-  EXECUTE format('ALTER TABLE %s ALTER COLUMN tail SET STORAGE PLAIN, SET (toast_tuple_target = '
-      '128, fillfactor = 70)', extras_name);
   EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name,
       array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
@@ -733,6 +732,7 @@ CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) 
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
+  r record;
   done bigint := 0;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN

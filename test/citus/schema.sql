@@ -295,7 +295,7 @@ SELECT is(try(command), '0A000', command) FROM unnest(ARRAY[
   $$SELECT computed_enable('third.a', 'other.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('third.a', 'elsewhere.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('elsewhere.b', 'third.a', 'x', '{n: {$count: {}}}')$$,
   $$SELECT reference_enable('third.a', 'o', 'other.b', live => '{x}')$$, $$SELECT query_table_create('elsewhere.q', 'third.a', '{u}')$$, $$SELECT query_table_create('third.q', 'elsewhere.b', '{u}')$$, $$SELECT kv_create('third')$$,
   $$SELECT bucket_create('third.q', columns => 'g int, ts timestamptz', group_by => '{g}', time_field => 'ts')$$, $$CREATE TABLE elsewhere.q AS SELECT collection_create('third.q') AS c$$]) command;
-SELECT is(try('PREPARE p AS SELECT collection_create(''third.q''); EXECUTE p'), 'done', 'a prepared statement may create a collection') \gset
+SELECT is(try('PREPARE p AS SELECT collection_create(''third.q''); EXECUTE p'), 'done', 'a prepared statement may create a collection');
 SELECT try($$SELECT outlier_enable('third.a', 'o', 2)$$) \gset
 SELECT throws_ok($$SELECT citus_schema_undistribute('third')$$, '0A000', 'cannot replace table "a" because it is one of two tables of a pattern', 'Citus alone would drop the side table');
 SELECT is(try('DROP TABLE third.a'), '2BP01', 'a table with a side table is not dropped by accident');
