@@ -235,8 +235,9 @@ trigger_dropped(DropStmt *stmt)
 
 		if (strncmp(strVal(llast(names)), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		relid = RangeVarGetRelid(
-			makeRangeVarFromNameList(list_truncate(names, list_length(names) - 1)), NoLock, true);
+		relid =
+			RangeVarGetRelid(makeRangeVarFromNameList(list_truncate(names, list_length(names) - 1)),
+							 NoLock, true);
 		if (!OidIsValid(relid) || !dp_is_distributed(relid))
 			continue;
 		CommandCounterIncrement();
@@ -244,11 +245,14 @@ trigger_dropped(DropStmt *stmt)
 	}
 }
 
-/* Citus creates no triggers for TRUNCATE on shards. */
+/*
+ * Citus creates no triggers for TRUNCATE on shards that exist.  New shards, as those of a move or
+ * split, get all triggers of their table.
+ */
 static void
 shard_triggers(Oid relid)
 {
-	if (dp_is_distributed(relid) || dp_shard_id(relid) != 0)
+	if (dp_is_distributed(relid))
 		call_with("_shard_truncate_triggers", relid, InvalidOid);
 }
 
