@@ -531,7 +531,7 @@ BEGIN
     -- OIDs are those of another server; views and functions are looked for beside the table
     FOR c IN EXECUTE format('SELECT v.key, v.what, v.expected, v.found FROM (%s) AS q CROSS JOIN '
         'LATERAL @extschema@.pattern_check(q.rel, $1) AS v',
-        docpatterns._shard_query(rel, s.condition, 's.rel')) USING name LOOP
+        docpatterns._shard_query(rel, s.condition, 's.rel', false)) USING name LOOP
       CONTINUE WHEN c.key IS NULL AND c.what ~ '^(view|function) ?';
       RETURN NEXT (rel, pattern, name, c.key, c.what, c.expected,
         format('%s (%s)', c.found, s.place))::@extschema@.pattern_violation;
@@ -628,7 +628,7 @@ BEGIN
       FOR part IN SELECT q.condition FROM docpatterns._pattern_shards(d.rel) q LOOP
         EXECUTE format('SELECT c.waiting, c.notes, c.failed, c.side_writes, c.side_bytes FROM (%s) '
             'AS q CROSS JOIN LATERAL @extschema@.pattern_stats(q.rel) AS c WHERE c.name = $1',
-            docpatterns._shard_query(d.rel, part.condition, 's.rel')) INTO one USING d.name;
+            docpatterns._shard_query(d.rel, part.condition, 's.rel', false)) INTO one USING d.name;
         s.waiting := coalesce(s.waiting + one.waiting, s.waiting, one.waiting);
         s.notes := coalesce(s.notes, 0) + one.notes;
         s.failed := coalesce(s.failed, 0) + one.failed;

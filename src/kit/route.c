@@ -8,11 +8,13 @@
  *		SELECT f(docpatterns._shard_of(b), $2, ..) FROM books AS b WHERE _id = $1
  *
  * The aggregate _shard_of() returns the relation of its argument's type: the shard, also if it has
- * no such row.  The call belongs to the transaction of the caller.
+ * no such row.  The call belongs to the transaction of the caller: Citus commits a query that only
+ * reads by itself, unless it could lock rows, so that of a volatile function has such a part.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/spi.h"
@@ -87,8 +89,8 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	if (route == DP_ROUTE_WHOLE && list_length(parts) > 1)
 		refuse_whole(fcinfo, relid);
 
-	call.rows = fcinfo->flinfo->fn_retset || get_call_result_type(fcinfo, NULL, NULL) ==
-												 TYPEFUNC_COMPOSITE;
+	call.rows =
+		fcinfo->flinfo->fn_retset || get_call_result_type(fcinfo, NULL, NULL) == TYPEFUNC_COMPOSITE;
 	initStringInfo(&call.arguments);
 	SPI_connect();
 	if (route == DP_ROUTE_KEY && dp_is_hashed(relid))
@@ -129,7 +131,8 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	return true;
 }
 
-/* Adds an argument, by parameters.  A record becomes a row of them: only its server knows its type. */
+/* Adds an argument, by parameters.  A record becomes a row of them: only its server knows its type.
+ */
 static void
 call_argument(Call *call, int argno)
 {
@@ -154,16 +157,15 @@ call_argument(Call *call, int argno)
 			bool isnull;
 			Datum value = heap_getattr(&tuple, i + 1, desc, &isnull);
 
-			appendStringInfo(
-				sql, "%s$%d", i == 0 ? "" : ", ",
-				call_parameter(call, TupleDescAttr(desc, i)->atttypid, value, isnull));
+			appendStringInfo(sql, "%s$%d", i == 0 ? "" : ", ",
+							 call_parameter(call, TupleDescAttr(desc, i)->atttypid, value, isnull));
 		}
 		appendStringInfoChar(sql, ')');
 	}
 	else
-		appendStringInfo(
-			sql, "$%d",
-			call_parameter(call, type, fcinfo->args[argno].value, PG_ARGISNULL(argno)));
+		appendStringInfo(sql, "$%d",
+						 call_parameter(call, type, fcinfo->args[argno].value,
+										PG_ARGISNULL(argno)));
 }
 
 /* Adds a parameter, and returns its number.  A literal of unknown type is text. */
@@ -203,6 +205,12 @@ call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
 	appendStringInfoString(&sql, " FROM ");
 	dp_sql_table(&sql, relid);
 	appendStringInfo(&sql, " AS b WHERE %s", condition);
+	if (func_volatile(function) == PROVOLATILE_VOLATILE)
+	{
+		appendStringInfoString(&sql, " AND NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, relid);
+		appendStringInfo(&sql, " AS b WHERE %s AND false FOR KEY SHARE)", condition);
+	}
 	if (call->rows)
 		appendStringInfo(&sql, ") AS s CROSS JOIN LATERAL %s(s.rel%s) AS r", name,
 						 call->arguments.data);
@@ -300,8 +308,8 @@ dp_shard_by(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(true);
 	doc = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(1));
 	path = PG_GETARG_TEXT_PP(2);
-	wanted.value = dp_value_of_varlena(
-		dp_datum_to_value(PG_GETARG_DATUM(0), get_fn_expr_argtype(fcinfo->flinfo, 0)));
+	wanted.value = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(0),
+														 get_fn_expr_argtype(fcinfo->flinfo, 0)));
 	dp_path_each(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
 				 dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)), wanted_visit, &wanted);
 	PG_RETURN_BOOL(wanted.equal);
