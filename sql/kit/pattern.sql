@@ -909,6 +909,7 @@ BEGIN
   END IF;
   IF docpatterns._pattern_is_distributed(rel) THEN
     FOR r IN SELECT s.* FROM docpatterns._pattern_shard_places(rel) AS s LOOP
+      PERFORM docpatterns._shard_lock_all(rel);
       EXECUTE docpatterns._shard_query(rel, r.condition, pg_catalog.format(
           'docpatterns._pattern_build_all(s.rel, %L, %L, %L)', d.pattern, d.name, discard)) INTO n;
       done := done OPERATOR(pg_catalog.+) n;

@@ -98,6 +98,12 @@ COMMENT ON FUNCTION docpatterns._shard_query(regclass, text, text, boolean) IS
   'SQL text: a query of one shard, s.rel, of a distributed table; condition is that of '
   '_pattern_shards(), query a list of expressions; writes: these write in the transaction';
 
+CREATE FUNCTION docpatterns._shard_lock_all(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_shard_lock_all' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._shard_lock_all(regclass) IS
+  'keeps the shards of a distributed table where they are until the transaction ends; waits for '
+  'moves and splits that block writes';
+
 CREATE FUNCTION docpatterns._pattern_sum_shards(rel regclass, call text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -105,6 +111,7 @@ DECLARE
   n bigint;
   done bigint := 0;
 BEGIN
+  PERFORM docpatterns._shard_lock_all(rel);
   FOR s IN SELECT q.condition FROM docpatterns._pattern_shards(rel) q LOOP
     EXECUTE docpatterns._shard_query(rel, s.condition, call) INTO n;
     done := done + coalesce(n, 0);

@@ -80,10 +80,14 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	ListCell *lc;
 	char *condition = "true";
 	int64 sum = 0;
+	bool writes;
 	int i;
 
 	if (!OidIsValid(relid) || !dp_is_distributed(relid))
 		return false;
+	writes = func_volatile(fcinfo->flinfo->fn_oid) == PROVOLATILE_VOLATILE;
+	if (writes && route != DP_ROUTE_KEY)
+		dp_shard_lock_all(relid);
 	if (route != DP_ROUTE_KEY)
 		parts = dp_shard_parts(relid);
 	if (route == DP_ROUTE_WHOLE && list_length(parts) > 1)
@@ -100,12 +104,16 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 		DpKey key;
 
 		dp_key_of_argument(table, fcinfo, key_argument, &key);
+		if (writes)
+			dp_shard_lock_key(relid, table, &key);
 		for (i = 0; i < key.n; i++)
 			call_parameter(&call, table->keys[i].type, key.values[i], false);
 		initStringInfo(&match);
 		dp_sql_key_match(&match, table);
 		condition = match.data;
 	}
+	else if (route == DP_ROUTE_KEY && writes)
+		dp_shard_lock_all(relid);
 	for (i = 1; i < PG_NARGS(); i++)
 		call_argument(&call, i);
 
