@@ -446,7 +446,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r
     JOIN pg_trigger g ON g.tgrelid = r.relid
   WHERE g.tgenabled IN ('D', 'R')
-    AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a
+    AND (g.tgname IN (SELECT e.expected FROM docpatterns._pattern_anchors($1) a
+          CROSS JOIN docpatterns._pattern_expected_triggers($1, a.triggers) AS e (expected)
           WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS
@@ -526,8 +527,17 @@ LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   c record;
+  declared boolean;
 BEGIN
   FOR s IN SELECT q.* FROM docpatterns._pattern_shard_places(rel) q LOOP
+    EXECUTE docpatterns._shard_query(rel, s.condition, 'EXISTS (SELECT FROM '
+      'docpatterns._pattern_declarations(s.rel) d WHERE d.pattern = $1 AND d.name = $2)', false)
+      INTO declared USING pattern, name;
+    IF NOT declared THEN
+      RETURN NEXT (rel, pattern, name, NULL, 'trigger', 'those of ' || rel::text,
+        format('missing (%s)', s.place))::@extschema@.pattern_violation;
+      CONTINUE;
+    END IF;
     -- OIDs are those of another server; views and functions are looked for beside the table
     FOR c IN EXECUTE format('SELECT v.key, v.what, v.expected, v.found FROM (%s) AS q CROSS JOIN '
         'LATERAL @extschema@.pattern_check(q.rel, $1) AS v',
@@ -678,9 +688,19 @@ BEGIN
           FROM unnest(docpatterns._pattern_link_ids(options)) p) t
       CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q
         WHERE t.tab IS NOT NULL
+          AND (docpatterns._pattern_distribution(rel)).method IS DISTINCT FROM 'shard'
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
+  IF docpatterns._pattern_is_distributed(rel) AND EXISTS (
+      SELECT FROM docpatterns._pattern_check_shards(rel, pattern, name) c
+      WHERE c.what = 'trigger' AND c.found ~ '^(disabled|enabled)') THEN
+    PERFORM docpatterns._pattern_allow_triggers(rel);
+    FOR g IN SELECT unnest(a.triggers) AS trigger_name FROM docpatterns._pattern_anchors(rel) a
+        WHERE a.label = name LOOP
+      EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', rel, g.trigger_name);
+    END LOOP;
+  END IF;
   -- those of a shard are made for all of them
   IF docpatterns._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
      AND (EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e

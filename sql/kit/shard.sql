@@ -176,6 +176,7 @@ BEGIN
         FULL JOIN (SELECT q.* FROM pg_trigger q WHERE q.tgrelid = shard AND q.tgtype::int & 32 <> 0
           AND starts_with(q.tgname, 'zz_docpatterns_')) AS o
           ON o.tgfoid = t.tgfoid AND o.tgtype = t.tgtype AND o.tgargs = t.tgargs
+          AND o.tgenabled = t.tgenabled
       WHERE t.oid IS NULL OR o.oid IS NULL
       ORDER BY o.oid
     LOOP

@@ -201,7 +201,8 @@ some_value(Oid type, int n)
 	return NULL;
 }
 
-/* Finds a value for each shard by trying.  The hash is that of the type's default operator class. */
+/* Finds a value for each shard by trying.  The hash is that of the type's default operator class.
+ */
 List *
 dp_shard_parts(Oid relid)
 {
@@ -211,8 +212,8 @@ dp_shard_parts(Oid relid)
 	List *rows;
 	ListCell *lc;
 
-	rows = catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
-						&columns);
+	rows =
+		catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid), &columns);
 	foreach(lc, rows)
 	{
 		DpShardPart *part = palloc(sizeof(DpShardPart));
@@ -222,21 +223,20 @@ dp_shard_parts(Oid relid)
 		part->condition =
 			attnum == InvalidAttrNumber
 				? "true"
-				: shard_condition(
-					  relid, attnum,
-					  TextDatumGetCString(
-						  catalog_value(lfirst(lc), columns, "shardminvalue", &isnull)),
-					  TextDatumGetCString(
-						  catalog_value(lfirst(lc), columns, "shardmaxvalue", &isnull)),
-					  ATTEMPTS_PER_SHARD * list_length(rows));
+				: shard_condition(relid, attnum,
+								  TextDatumGetCString(catalog_value(lfirst(lc), columns,
+																	"shardminvalue", &isnull)),
+								  TextDatumGetCString(catalog_value(lfirst(lc), columns,
+																	"shardmaxvalue", &isnull)),
+								  ATTEMPTS_PER_SHARD * list_length(rows));
 		parts = lappend(parts, part);
 	}
 	return parts;
 }
 
 /*
- * Citus moves and splits shards while their rows are only read, so a call that writes takes the lock
- * of its writes, until the transaction ends.
+ * Citus moves and splits shards while their rows are only read, so a call that writes takes the
+ * lock of its writes, until the transaction ends.
  */
 static void
 shard_lock(int64 id)
@@ -270,8 +270,7 @@ shard_of_key(Oid relid, const DpDecl *table, const DpKey *key)
 			continue;
 		get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
 		entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
-		hash = DatumGetInt32(
-			FunctionCall1Coll(&entry->hash_proc_finfo, collation, key->values[i]));
+		hash = DatumGetInt32(FunctionCall1Coll(&entry->hash_proc_finfo, collation, key->values[i]));
 	}
 	foreach(lc, catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
 							 &columns))
@@ -371,25 +370,23 @@ shard_condition(Oid relid, AttrNumber attnum, const char *low, const char *high,
 
 		if (value == NULL)
 			break;
-		hash = DatumGetInt32(
-			FunctionCall1Coll(&entry->hash_proc_finfo, collation,
-							  OidInputFunctionCall(input, value, param, typmod)));
+		hash = DatumGetInt32(FunctionCall1Coll(&entry->hash_proc_finfo, collation,
+											   OidInputFunctionCall(input, value, param, typmod)));
 		if (hash < least || hash > greatest)
 			continue;
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "b.%s", quote_identifier(column));
 		dp_sql_operator(&sql, entry->eq_opr);
-		appendStringInfo(
-			&sql, "%s::%s", quote_literal_cstr(value),
-			format_type_extended(type, typmod,
-								 FORMAT_TYPE_FORCE_QUALIFY | FORMAT_TYPE_TYPEMOD_GIVEN));
+		appendStringInfo(&sql, "%s::%s", quote_literal_cstr(value),
+						 format_type_extended(type, typmod,
+											  FORMAT_TYPE_FORCE_QUALIFY |
+												  FORMAT_TYPE_TYPEMOD_GIVEN));
 		return sql.data;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot reach the shards of table \"%s\"", dp_relation_name(relid)),
-			 errdetail("It is distributed by column \"%s\" of type %s.", column,
-					   format_type_be(type))));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot reach the shards of table \"%s\"", dp_relation_name(relid)),
+					errdetail("It is distributed by column \"%s\" of type %s.", column,
+							  format_type_be(type))));
 }
 
 /* _pattern_shards(rel) -> (shard, condition) */
@@ -527,8 +524,8 @@ dp_shard_pair(Oid relid, Oid other)
 }
 
 /*
- * _pattern_distribution(rel) -> (method, column_name, colocation, of_table): how Citus distributes a
- * table, or of which table a shard is.
+ * _pattern_distribution(rel) -> (method, column_name, colocation, of_table): how Citus distributes
+ * a table, or of which table a shard is.
  */
 DP_FUNCTION(dp_pattern_distribution);
 Datum
@@ -555,10 +552,10 @@ dp_pattern_distribution(PG_FUNCTION_ARGS)
 
 		values[2] = catalog_value(row, columns, "colocationid", &nulls[2]);
 		nulls[0] = false;
-		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber       ? "hash"
-										: model == COPIED                 ? "copied"
+		values[0] = CStringGetTextDatum(attnum != InvalidAttrNumber     ? "hash"
+										: model == COPIED               ? "copied"
 										: DatumGetInt32(values[2]) != 0 ? "single"
-																		  : "local");
+																		: "local");
 		if (attnum != InvalidAttrNumber)
 		{
 			nulls[1] = false;

@@ -64,13 +64,12 @@ extern List *dp_shard_parts(Oid relid);
  */
 struct DpDecl;
 struct DpKey;
-extern void
-dp_shard_lock_key(Oid relid, const struct DpDecl *table, const struct DpKey *key);
+extern void dp_shard_lock_key(Oid relid, const struct DpDecl *table, const struct DpKey *key);
 extern void dp_shard_lock_all(Oid relid);
 
 /*
- * How a call whose first argument is a distributed table reaches the table's rows.  A table with one
- * shard gets every call there.
+ * How a call whose first argument is a distributed table reaches the table's rows.  A table with
+ * one shard gets every call there.
  */
 typedef enum DpRoute
 {
@@ -95,7 +94,7 @@ extern bool dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, D
 	Datum name(PG_FUNCTION_ARGS)                                                                   \
 	{                                                                                              \
 		Datum result;                                                                              \
-																								   \
+                                                                                                   \
 		return dp_route(fcinfo, route, key_argument, &result) ? result : name##_here(fcinfo);      \
 	}                                                                                              \
 	static Datum name##_here(PG_FUNCTION_ARGS)

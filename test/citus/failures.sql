@@ -51,14 +51,14 @@ SELECT is_empty('SELECT * FROM pattern_check(''by_at'')', 'and is consistent');
 SELECT outlier_enable('t', 'a', threshold => 2) AS a, attribute_enable('t', 'specs', prefix => 'spec_') AS b \gset
 INSERT INTO t SELECT i, bson_build('_id', i, 'a', '[1, 2, 3, 4]'::bson_value, 'spec_x', i) FROM generate_series(1, 20) i;
 CREATE FUNCTION pg_temp.break(how text) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(DISTINCT result, ' ') FROM run_command_on_shards('t', format('DO $x$ DECLARE g record; BEGIN FOR g IN SELECT tgname, tgrelid::regclass AS rel FROM pg_trigger WHERE tgrelid = ''%%s''::regclass AND tgname ~ ''docpatterns'' LOOP EXECUTE replace(replace(%L, ''@g'', quote_ident(g.tgname)), ''@r'', g.rel::text); END LOOP; END $x$', how)) $$;
+  SELECT string_agg(DISTINCT result, ' ') FROM run_command_on_shards('t', format('DO $x$ DECLARE g record; BEGIN FOR g IN SELECT tgname, tgrelid::regclass AS rel FROM pg_trigger WHERE tgrelid = ''%%s''::regclass AND tgname ~ ''outlier|anchor_a_'' LOOP EXECUTE replace(replace(%L, ''@g'', quote_ident(g.tgname)), ''@r'', g.rel::text); END LOOP; END $x$', how)) $$;
 SELECT pg_temp.break('ALTER TABLE @r DISABLE TRIGGER @g') \gset
 SELECT is((SELECT count(DISTINCT substring(found FROM 'shard \d+')) FROM pattern_check('t', 'a') WHERE what = 'trigger' AND found LIKE 'disabled%'), 4::bigint, 'disabled triggers of shards are reported');
 INSERT INTO t SELECT i, bson_build('_id', i, 'a', '[1, 2, 3, 4]'::bson_value, 'spec_x', i) FROM generate_series(21, 30) i;
 SELECT pattern_repair('t', 'a'), pattern_repair('t', 'specs') \gset
 SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and enabled by pattern_repair');
 SELECT results_eq('SELECT count(*) FROM t WHERE doc @@ ''{spec_x: {$exists: false}}'' UNION ALL SELECT count(*) FROM t_a_extras', 'VALUES (30::bigint), (30::bigint)', 'which also mends the documents');
-SELECT pg_temp.break('DROP TRIGGER @g ON @r') AS dropped \gset
+SELECT replace(pg_temp.break('DROP TRIGGER @g ON @r'), 'x', 'x') AS dropped \gset
 SELECT isnt_empty('SELECT * FROM pattern_check(''t'')', 'dropped triggers of shards are reported');
 SELECT pattern_repair('t', 'a'), pattern_repair('t', 'specs') \gset
 SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and created by pattern_repair');
