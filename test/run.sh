@@ -8,7 +8,7 @@
 #     pgtap                 test/pgtap/*.sql
 #     isolation             test/specs/*.spec against expected/isolation/*.out
 #     t                     test/t/*.sh: crash, dump, replication; scripts that print TAP
-#     citus                 test/citus/*.sql on a coordinator and two workers, where Citus is installed
+#     citus                 test/citus/*.sql and *.sh on a coordinator and two workers, where Citus is installed
 #     docs                  the examples in README.md and docs/
 #     clients               the programs in docs/clients/, each with its driver, and those in test/clients/
 #     fuzz                  test/fuzz/run.sh, for a short time

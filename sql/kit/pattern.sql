@@ -447,7 +447,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r
     JOIN pg_trigger g ON g.tgrelid = r.relid
   WHERE g.tgenabled IN ('D', 'R')
-    AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a
+    AND (g.tgname IN (SELECT e.expected FROM docpatterns._pattern_anchors($1) a
+          CROSS JOIN docpatterns._pattern_expected_triggers($1, a.triggers) AS e (expected)
           WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS
@@ -528,12 +529,21 @@ LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   c record;
+  declared boolean;
 BEGIN
   FOR s IN SELECT q.* FROM docpatterns._pattern_shard_places(rel) q LOOP
+    EXECUTE docpatterns._shard_query(rel, s.condition, 'EXISTS (SELECT FROM '
+      'docpatterns._pattern_declarations(s.rel) d WHERE d.pattern = $1 AND d.name = $2)', false)
+      INTO declared USING pattern, name;
+    IF NOT declared THEN
+      RETURN NEXT (rel, pattern, name, NULL, 'trigger', 'those of ' || rel::text,
+        format('missing (%s)', s.place))::@extschema@.pattern_violation;
+      CONTINUE;
+    END IF;
     -- OIDs are those of another server; views and functions are looked for beside the table
     FOR c IN EXECUTE format('SELECT v.key, v.what, v.expected, v.found FROM (%s) AS q CROSS JOIN '
         'LATERAL @extschema@.pattern_check(q.rel, $1) AS v',
-        docpatterns._shard_query(rel, s.condition, 's.rel')) USING name LOOP
+        docpatterns._shard_query(rel, s.condition, 's.rel', false)) USING name LOOP
       CONTINUE WHEN c.key IS NULL AND c.what ~ '^(view|function) ?';
       RETURN NEXT (rel, pattern, name, c.key, c.what, c.expected,
         format('%s (%s)', c.found, s.place))::@extschema@.pattern_violation;
@@ -630,7 +640,7 @@ BEGIN
       FOR part IN SELECT q.condition FROM docpatterns._pattern_shards(d.rel) q LOOP
         EXECUTE format('SELECT c.waiting, c.notes, c.failed, c.side_writes, c.side_bytes FROM (%s) '
             'AS q CROSS JOIN LATERAL @extschema@.pattern_stats(q.rel) AS c WHERE c.name = $1',
-            docpatterns._shard_query(d.rel, part.condition, 's.rel')) INTO one USING d.name;
+            docpatterns._shard_query(d.rel, part.condition, 's.rel', false)) INTO one USING d.name;
         s.waiting := coalesce(s.waiting + one.waiting, s.waiting, one.waiting);
         s.notes := coalesce(s.notes, 0) + one.notes;
         s.failed := coalesce(s.failed, 0) + one.failed;
@@ -682,9 +692,19 @@ BEGIN
           FROM unnest(docpatterns._pattern_link_ids(options)) p) t
       CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q
         WHERE t.tab IS NOT NULL
+          AND (docpatterns._pattern_distribution(rel)).method IS DISTINCT FROM 'shard'
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
+  IF docpatterns._pattern_is_distributed(rel) AND EXISTS (
+      SELECT FROM docpatterns._pattern_check_shards(rel, pattern, name) c
+      WHERE c.what = 'trigger' AND c.found ~ '^(disabled|enabled)') THEN
+    PERFORM docpatterns._pattern_allow_triggers(rel);
+    FOR g IN SELECT unnest(a.triggers) AS trigger_name FROM docpatterns._pattern_anchors(rel) a
+        WHERE a.label = name LOOP
+      EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', rel, g.trigger_name);
+    END LOOP;
+  END IF;
   -- those of a shard are made for all of them
   IF docpatterns._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
      AND (EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
@@ -913,6 +933,7 @@ BEGIN
   END IF;
   IF docpatterns._pattern_is_distributed(rel) THEN
     FOR r IN SELECT s.* FROM docpatterns._pattern_shard_places(rel) AS s LOOP
+      PERFORM docpatterns._shard_lock_all(rel);
       EXECUTE docpatterns._shard_query(rel, r.condition, pg_catalog.format(
           'docpatterns._pattern_build_all(s.rel, %L, %L, %L)', d.pattern, d.name, discard)) INTO n;
       done := done OPERATOR(pg_catalog.+) n;

@@ -93,14 +93,23 @@ COMMENT ON FUNCTION docpatterns._pattern_shards(regclass) IS
   'that sends a query there; no rows for another table; error 0A000 if it is distributed by a '
   'column of an unusual type';
 
-CREATE FUNCTION docpatterns._shard_query(rel regclass, condition text, query text) RETURNS text
+-- Citus commits a query that only reads by itself, unless it could lock rows.
+CREATE FUNCTION docpatterns._shard_query(rel regclass, condition text, query text,
+  writes boolean DEFAULT true) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('SELECT %3$s FROM (SELECT docpatterns._shard_of(b) AS rel FROM %1$s AS b WHERE %2$s) '
-    'AS s', $1, $2, $3)
+  SELECT format('SELECT %3$s FROM (SELECT docpatterns._shard_of(b) AS rel FROM %1$s AS b WHERE %2$s'
+    '%4$s) AS s', $1, $2, $3, CASE WHEN $4 THEN
+      format(' AND NOT EXISTS (SELECT FROM %s AS b WHERE %s AND false FOR KEY SHARE)', $1, $2) END)
 $$;
-COMMENT ON FUNCTION docpatterns._shard_query(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._shard_query(regclass, text, text, boolean) IS
   'SQL text: a query of one shard, s.rel, of a distributed table; condition is that of '
-  '_pattern_shards(), query a list of expressions';
+  '_pattern_shards(), query a list of expressions; writes: these write in the transaction';
+
+CREATE FUNCTION docpatterns._shard_lock_all(rel regclass) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_shard_lock_all' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._shard_lock_all(regclass) IS
+  'keeps the shards of a distributed table where they are until the transaction ends; waits for '
+  'moves and splits that block writes';
 
 CREATE FUNCTION docpatterns._pattern_sum_shards(rel regclass, call text) RETURNS bigint
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -109,6 +118,7 @@ DECLARE
   n bigint;
   done bigint := 0;
 BEGIN
+  PERFORM docpatterns._shard_lock_all(rel);
   FOR s IN SELECT q.condition FROM docpatterns._pattern_shards(rel) q LOOP
     EXECUTE docpatterns._shard_query(rel, s.condition, call) INTO n;
     done := done + coalesce(n, 0);
@@ -127,7 +137,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_is_distributed(regclass) IS
   'whether Citus has the rows of a table in shards';
 
--- Citus names the triggers of shards itself, and makes none for TRUNCATE.
+-- Citus names the triggers of shards itself.
 CREATE FUNCTION docpatterns._pattern_expected_triggers(rel regclass, triggers text[])
   RETURNS SETOF text
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -141,7 +151,7 @@ BEGIN
   RETURN QUERY SELECT coalesce(g.tgname, t.tgname)::text
     FROM pg_trigger t LEFT JOIN pg_trigger g ON g.tgrelid = rel AND g.tgtype = t.tgtype
       AND g.tgfoid = t.tgfoid AND g.tgnargs = t.tgnargs AND (g.tgnargs = 1 OR g.tgargs = t.tgargs)
-    WHERE t.tgrelid = main AND t.tgname = ANY (triggers) AND t.tgtype::int & 32 = 0;
+    WHERE t.tgrelid = main AND t.tgname = ANY (triggers);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_expected_triggers(regclass, text[]) IS
@@ -158,11 +168,12 @@ DECLARE
   g record;
 BEGIN
   IF main = rel THEN
-    -- the name has no schema if that is public
-    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(concat(CASE c.relnamespace::regnamespace::text '
-      'WHEN ''public'' THEN ''public.'' END, shard_name(d.logicalrelid, d.shardid))) AS shard '
-      'FROM pg_dist_shard d JOIN pg_class c ON c.oid = d.logicalrelid WHERE c.oid = $1) AS s '
-      'WHERE s.shard IS NOT NULL' INTO shards USING main;
+    -- shard_name() leaves the schema out if it is "public"
+    EXECUTE 'SELECT array_agg(s.shard) FROM (SELECT to_regclass(format(''%s.%I'', '
+      'm.relnamespace::regnamespace, q.parts[cardinality(q.parts)])) AS shard '
+      'FROM pg_dist_shard d JOIN pg_class m ON m.oid = d.logicalrelid '
+      'CROSS JOIN LATERAL parse_ident(shard_name(d.logicalrelid, d.shardid)) AS q (parts) '
+      'WHERE d.logicalrelid = $1) AS s WHERE s.shard IS NOT NULL' INTO shards USING main;
   END IF;
   FOREACH shard IN ARRAY coalesce(shards, '{}') LOOP
     FOR g IN
@@ -172,6 +183,7 @@ BEGIN
         FULL JOIN (SELECT q.* FROM pg_trigger q WHERE q.tgrelid = shard AND q.tgtype::int & 32 <> 0
           AND starts_with(q.tgname, 'zz_docpatterns_')) AS o
           ON o.tgfoid = t.tgfoid AND o.tgtype = t.tgtype AND o.tgargs = t.tgargs
+          AND o.tgenabled = t.tgenabled
       WHERE t.oid IS NULL OR o.oid IS NULL
       ORDER BY o.oid
     LOOP

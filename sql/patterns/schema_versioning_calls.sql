@@ -108,6 +108,7 @@ BEGIN
   END IF;
   IF docpatterns._pattern_is_distributed(rel) THEN
     FOR l IN SELECT s.* FROM docpatterns._pattern_shards(rel) AS s LOOP
+      PERFORM docpatterns._shard_lock_all(rel);
       EXECUTE docpatterns._shard_query(rel, l.condition, pg_catalog.format(
           'docpatterns._schema_versioning_migrate_all(s.rel, %L, %L, %L)', filter, wanted, name));
       IF batch IS NOT NULL THEN

@@ -8,11 +8,13 @@
  *		SELECT f(docpatterns._shard_of(b), $2, ..) FROM books AS b WHERE _id = $1
  *
  * The aggregate _shard_of() returns the relation of its argument's type: the shard, also if it has
- * no such row.  The call belongs to the transaction of the caller.
+ * no such row.  The call belongs to the transaction of the caller: Citus commits a query that only
+ * reads by itself, unless it could lock rows, so that of a volatile function has such a part.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/spi.h"
@@ -79,6 +81,7 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 	char *condition = "true";
 	int64 sum = 0;
 	Oid shard;
+	bool writes;
 	int i;
 
 	if (!OidIsValid(relid) || !dp_is_distributed(relid))
@@ -90,6 +93,9 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 		fcinfo->args[0].value = ObjectIdGetDatum(shard);
 		return false;
 	}
+	writes = func_volatile(fcinfo->flinfo->fn_oid) == PROVOLATILE_VOLATILE;
+	if (writes && route != DP_ROUTE_KEY)
+		dp_shard_lock_all(relid);
 	if (route != DP_ROUTE_KEY)
 		parts = dp_shard_parts(relid);
 	if (route == DP_ROUTE_WHOLE && list_length(parts) > 1)
@@ -106,12 +112,16 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 		DpKey key;
 
 		dp_key_of_argument(table, fcinfo, key_argument, &key);
+		if (writes)
+			dp_shard_lock_key(relid, table, &key);
 		for (i = 0; i < key.n; i++)
 			call_parameter(&call, table->keys[i].type, key.values[i], false);
 		initStringInfo(&match);
 		dp_sql_key_match(&match, table);
 		condition = match.data;
 	}
+	else if (route == DP_ROUTE_KEY && writes)
+		dp_shard_lock_all(relid);
 	for (i = 1; i < PG_NARGS(); i++)
 		call_argument(&call, i);
 
@@ -211,6 +221,12 @@ call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
 	appendStringInfoString(&sql, " FROM ");
 	dp_sql_table(&sql, relid);
 	appendStringInfo(&sql, " AS b WHERE %s", condition);
+	if (func_volatile(function) == PROVOLATILE_VOLATILE)
+	{
+		appendStringInfoString(&sql, " AND NOT EXISTS (SELECT FROM ");
+		dp_sql_table(&sql, relid);
+		appendStringInfo(&sql, " AS b WHERE %s AND false FOR KEY SHARE)", condition);
+	}
 	if (call->rows)
 		appendStringInfo(&sql, ") AS s CROSS JOIN LATERAL %s(s.rel%s) AS r", name,
 						 call->arguments.data);

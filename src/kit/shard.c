@@ -12,9 +12,12 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "utils/builtins.h"
+#include "storage/lock.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -23,6 +26,7 @@
 
 #include "bson/catalog.h"
 #include "kit/declaration.h"
+#include "kit/key.h"
 #include "kit/registry.h"
 #include "kit/shard.h"
 #include "kit/sql/text.h"
@@ -42,6 +46,9 @@ typedef struct Shard
 /* pg_dist_partition.partmethod, and .repmodel */
 #define DISTRIBUTED_BY_HASH 'h'
 #define COPIED 't'
+
+/* The class of Citus's advisory locks of the metadata of shards */
+#define CITUS_LOCK_OF_SHARD_METADATA 4
 
 /* Attempts to find a value for each shard, per shard */
 #define ATTEMPTS_PER_SHARD 1000
@@ -233,6 +240,116 @@ dp_shard_parts(Oid relid)
 		parts = lappend(parts, part);
 	}
 	return parts;
+}
+
+/*
+ * Citus moves and splits shards while their rows are only read, so a call that writes takes the
+ * lock of its writes, until the transaction ends.
+ */
+static void
+shard_lock(int64 id)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (id >> 32), (uint32) id,
+						 CITUS_LOCK_OF_SHARD_METADATA);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	AcceptInvalidationMessages();
+}
+
+/* The shard of rows with a key, or the only one. */
+static int64
+shard_of_key(Oid relid, const DpDecl *table, const DpKey *key)
+{
+	AttrNumber attnum = hashed_column(relid);
+	int32 hash = 0;
+	TupleDesc columns;
+	ListCell *lc;
+	int i;
+
+	for (i = 0; attnum != InvalidAttrNumber && i < key->n; i++)
+	{
+		TypeCacheEntry *entry;
+		Oid type;
+		int32 typmod;
+		Oid collation;
+
+		if (table->keys[i].attnum != attnum)
+			continue;
+		get_atttypetypmodcoll(relid, attnum, &type, &typmod, &collation);
+		entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
+		hash = DatumGetInt32(FunctionCall1Coll(&entry->hash_proc_finfo, collation, key->values[i]));
+	}
+	foreach(lc, catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
+							 &columns))
+	{
+		bool isnull;
+		Datum low = catalog_value(lfirst(lc), columns, "shardminvalue", &isnull);
+
+		if (attnum == InvalidAttrNumber || isnull ||
+			(pg_strtoint32(TextDatumGetCString(low)) <= hash &&
+			 pg_strtoint32(TextDatumGetCString(catalog_value(lfirst(lc), columns, "shardmaxvalue",
+															 &isnull))) >= hash))
+			return DatumGetInt64(catalog_value(lfirst(lc), columns, "shardid", &isnull));
+	}
+	return 0;
+}
+
+void
+dp_shard_lock_key(Oid relid, const DpDecl *table, const DpKey *key)
+{
+	int64 id = shard_of_key(relid, table, key);
+	int64 locked;
+
+	/* the shard may have been split */
+	do
+	{
+		locked = id;
+		shard_lock(locked);
+		id = shard_of_key(relid, table, key);
+	} while (id != locked);
+}
+
+void
+dp_shard_lock_all(Oid relid)
+{
+	List *locked = NIL;
+	bool again = true;
+
+	while (again)
+	{
+		TupleDesc columns;
+		ListCell *lc;
+
+		again = false;
+		foreach(lc, catalog_rows("pg_dist_shard", "logicalrelid", F_OIDEQ, ObjectIdGetDatum(relid),
+								 &columns))
+		{
+			bool isnull;
+			int64 *id = palloc(sizeof(int64));
+			ListCell *done;
+			bool found = false;
+
+			*id = DatumGetInt64(catalog_value(lfirst(lc), columns, "shardid", &isnull));
+			foreach(done, locked)
+				found |= *(int64 *) lfirst(done) == *id;
+			if (found)
+				continue;
+			shard_lock(*id);
+			locked = lappend(locked, id);
+			again = true;
+		}
+	}
+}
+
+/* _shard_lock_all(rel) */
+DP_FUNCTION(dp_pattern_shard_lock_all);
+Datum
+dp_pattern_shard_lock_all(PG_FUNCTION_ARGS)
+{
+	if (dp_is_distributed(PG_GETARG_OID(0)))
+		dp_shard_lock_all(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
 }
 
 /* The condition for a range of hash values. */

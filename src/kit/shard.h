@@ -68,6 +68,15 @@ typedef struct DpShardPart
 extern List *dp_shard_parts(Oid relid);
 
 /*
+ * Keep the shard of a key, or all shards, where they are until the transaction ends, for calls that
+ * write.  Wait for moves and splits that block writes.
+ */
+struct DpDecl;
+struct DpKey;
+extern void dp_shard_lock_key(Oid relid, const struct DpDecl *table, const struct DpKey *key);
+extern void dp_shard_lock_all(Oid relid);
+
+/*
  * How a call whose first argument is a distributed table reaches the table's rows.  A table with
  * one shard gets every call there.
  */

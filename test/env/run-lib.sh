@@ -191,6 +191,14 @@ suite_citus() {
     status=$?
     read_tap "citus $name" "$out/citus/$name.tap" "$status"
   done
+  for name in $(stems test/citus/*.sh); do
+    mkdir -p "$out/citus/$name"
+    CLUSTER=citus "$citus" database dp_citus
+    CLUSTER=citus PGDATABASE=dp_citus DP_TOP=$PWD DP_WORK=$out/citus/$name \
+      bounded "$limit" "$citus" run bash "test/citus/$name.sh" >"$out/citus/$name.tap" 2>&1
+    status=$?
+    read_tap "citus $name" "$out/citus/$name.tap" "$status"
+  done
   CLUSTER=citus "$citus" stop
   trap 'finish 1' EXIT
 }

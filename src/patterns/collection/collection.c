@@ -10,6 +10,9 @@
  *							written one, on UPDATE the old one, else a new
  *							ObjectId or UUID
  *
+ * On Citus the column has sent the row to its shard, so another _id is an error there, and each
+ *copy of a reference table would generate one of its own.
+ *
  * The column is a bson_value, or has a SQL type that the _id must then fit.  The trigger names both
  * columns (UPDATE OF), so that they may be renamed.
  */
@@ -32,6 +35,8 @@
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "kit/key.h"
+#include "kit/shard.h"
+#include "kit/sql/text.h"
 #include "kit/trigger.h"
 #include "mql/collection_calls.h"
 
@@ -135,6 +140,15 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 						 NameStr(att->attname), RelationGetRelationName(rel)),
 					 errhint("Write only the document; the column follows it."),
 					 errtablecol(rel, key)));
+			if (!written && dp_value_compare(&other, &id) != 0 &&
+				dp_is_hashed(dp_shard_table(RelationGetRelid(rel))))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot change the field \"_id\" of a document in table \"%s\"",
+								dp_relation_name(dp_shard_table(RelationGetRelid(rel)))),
+						 errdetail("The table is distributed, and the document would belong to "
+								   "another shard."),
+						 errhint("Delete the document, and insert it with the other key.")));
 		}
 		return PointerGetDatum(heap_modify_tuple_by_cols(tuple, desc, 1, cols, values, nulls));
 	}
@@ -206,6 +220,13 @@ id_generate(Relation rel, Oid type)
 	DpKeyColumn column = { .type = type, .typmod = -1 };
 	Datum key;
 
+	if (dp_shard_is_copy(RelationGetRelid(rel)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("the document has no field \"_id\""),
+						errdetail("Table \"%s\" has a copy on each server, and each would generate "
+								  "another key.",
+								  dp_relation_name(dp_shard_table(RelationGetRelid(rel)))),
+						errhint("Write the field \"_id\", or the key into its column.")));
 	if (type == UUIDOID)
 		return OidFunctionCall0(F_GEN_RANDOM_UUID);
 	dp_objectid_generate(fresh);
