@@ -36,6 +36,9 @@ cpu() {  # cpu NODE
 }
 
 sql one -c 'CREATE EXTENSION IF NOT EXISTS docpatterns'
+for node in '' 1 2 3; do  # its work would be counted
+  NODE=$node "$cluster" psql -qXc 'ALTER SYSTEM SET autovacuum = off' -c 'SELECT pg_reload_conf()' >/dev/null
+done
 for side in one many; do
   sql "$side" >/dev/null <<SQL
 CREATE TABLE plain (_id bson_value PRIMARY KEY, doc bson);
@@ -103,6 +106,7 @@ for ((i = 0; i < ${#names[@]}; i++)); do
       done
     done
   done
+  [ "$i" != 0 ] || for side in one many; do sql "$side" -c 'VACUUM ANALYZE plain, ours'; done
 done >"$work/times"
 
 awk -F'\t' '
