@@ -50,9 +50,11 @@ SQL_PARTS = $(wildcard \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \
 	sql/kit/pattern.sql \
-	sql/kit/derive.sql) \
+	sql/kit/derive.sql \
+	sql/kit/maintain.sql) \
 	$(sort $(wildcard sql/patterns/*.sql)) \
-	sql/untyped.sql sql/pattern_advise.sql
+	sql/untyped.sql sql/advise/facts.sql $(sort $(filter-out sql/advise/facts.sql, \
+	$(wildcard sql/advise/*.sql))) sql/pattern_advise.sql
 
 # Steps between releases are in sql/upgrades. From each release that one leads away from, they are joined into a script to this
 # version (see docs/releasing.md).
@@ -104,7 +106,7 @@ build/regress build/isolation:
 	@mkdir -p $@
 
 docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
-	@for part in $(wildcard sql/*.sql sql/kit/*.sql sql/patterns/*.sql); do \
+	@for part in $(wildcard sql/*.sql sql/kit/*.sql sql/patterns/*.sql sql/advise/*.sql); do \
 	  case " $(SQL_PARTS) " in *" $$part "*) ;; \
 	  *) echo "$$part is not in SQL_PARTS of the Makefile" >&2; exit 1;; esac; \
 	done

@@ -117,6 +117,8 @@ SELECT compare('last value of every sensor', 0.4, 'SELECT sum(temperature) FROM 
                'SELECT sum(temperature) FROM sensors, LATERAL (SELECT temperature FROM readings WHERE sensor_id = id ORDER BY ts DESC LIMIT 1) x');
 SELECT compare('full scan, all columns', 1.0, 'SELECT count(sensor_id), count(ts), count(temperature), count(moisture) FROM (SELECT * FROM plain OFFSET 0) x',
                'SELECT count(sensor_id), count(ts), count(temperature), count(moisture) FROM (SELECT * FROM readings OFFSET 0) x');
+SELECT compare('newest 100 of all sensors', 0.05, 'SELECT count(x) FROM (SELECT * FROM plain ORDER BY ts DESC LIMIT 100) x', 'SELECT count(x) FROM (SELECT * FROM readings ORDER BY ts DESC LIMIT 100) x');
+SELECT compare('all in the order of time', 1.0, 'SELECT count(x) FROM (SELECT * FROM plain ORDER BY ts OFFSET 0) x', 'SELECT count(x) FROM (SELECT * FROM readings ORDER BY ts OFFSET 0) x');
 \echo
 \echo '1,000 queries                         clustered ms    our ms   ratio    bar         spread of the ratio'
 SELECT lookups('one sensor, one day, avg', 0.2, $$SELECT v FROM (SELECT avg(temperature) AS v FROM %s WHERE sensor_id = s AND ts >= t AND ts < t + interval '1 day') x$$);

@@ -47,5 +47,12 @@ END $$;
 SELECT format(E'\n%s %s %s %s %s  %s', rpad('ms: 100 times hset and hget', 40), lpad('plain', 9), lpad('hash', 9), lpad('ratio', 7), lpad('bar', 6), 'rounds');
 SELECT compare('hset and hget', 1.3, format('SELECT kv_plain_loop(%s)', :scale * 100), format('SELECT kv_hash_loop(%s)', :scale * 100));
 DROP FUNCTION kv_plain_loop, kv_hash_loop;
+
+-- many members in random order in one statement: what an addition costs does not depend on how many there were before it
+SELECT format(E'\n%s %s %s %s %s  %s', rpad('ms: members added by one statement', 40), lpad('few', 9), lpad('many', 9), lpad('ratio', 7), lpad('bar', 6), 'rounds');
+SELECT compare(:scale * 200 || ' additions four times, beside ' || :scale * 800, 1.5,
+               format($$SELECT count(kv_zadd('bench_kv', k, i * 7919::bigint %% 1000003, 'm' || i)) FROM unnest(ARRAY['a', 'b', 'c', 'd']) k, generate_series(1, %s) i$$, :scale * 200),
+               format($$SELECT count(kv_zadd('bench_kv', 'e', i * 7919::bigint %% 1000003, 'm' || i)) FROM generate_series(1, %s) i$$, :scale * 800),
+               $$SELECT kv_del('bench_kv', 'a', 'b', 'c', 'd', 'e')$$);
 DROP SCHEMA bench_kv CASCADE;
 DROP TABLE kv_docs, kv_small_docs, kv_plain;

@@ -95,3 +95,25 @@ ALTER TABLE calls ADD CHECK (bson_validate(doc, '{properties: {number: {bsonType
 SELECT compare_call('collection_find, index', 2, $$PERFORM doc FROM calls WHERE doc -> 'number' = key$$, $$PERFORM collection_find('calls', number)$$);
 SELECT compare_call('collection_update, index', 2, $$UPDATE calls SET doc = bson_update(doc, inc) WHERE doc -> 'number' = key$$, $$PERFORM collection_update('calls', number, inc)$$, :'refill');
 DROP TABLE calls, calls_before;
+
+-- Very many names and values: 100,000 keys, elements, or values of a parameter.
+CREATE TABLE wide AS SELECT b, b::jsonb AS j, k, l, k -> 'a' AS array_b, (k -> 'a')::jsonb AS array_j, l::jsonb AS list_j
+  FROM (SELECT bson_object_agg('key' || i, i ORDER BY i) AS b, bson_build('a', bson_agg(i ORDER BY i)) AS k, bson_agg(i ORDER BY md5(i::text)) AS l FROM generate_series(1, 1000 * :scale) i) x;
+CREATE TABLE few_numbers AS SELECT bson_build('_id', i, 'n', i * 7) AS doc FROM generate_series(1, 100 * :scale) i;
+CREATE TABLE parts AS SELECT bson_build('a', bson_agg(bson_build('n', i, 'm', 1) ORDER BY i)) AS d, bson_build('a', bson_agg(bson_build('n', i) ORDER BY i DESC)) AS p FROM generate_series(1, 1000) i;
+VACUUM ANALYZE few_numbers;
+PREPARE in_parameter(bson) AS SELECT count(*) FROM few_numbers WHERE doc @@ $1;
+\echo
+\echo 'many names and values                        base ms   bson ms   ratio    bar'
+SELECT compare('100,000 keys: doc @> doc', 0.8, 'SELECT j @> j FROM wide', 'SELECT b @> b FROM wide');
+SELECT compare('100,000 keys: as conditions of a filter', NULL, 'SELECT j @> j FROM wide', 'SELECT b @@ b FROM wide');
+SELECT compare('2,000 elements: array @> array', 0.1, $$SELECT array_j @> l FROM (SELECT array_j, jsonb_path_query_array(list_j, '$[0 to 1999]') AS l FROM wide) x$$,
+                                                      $$SELECT array_b @> l FROM (SELECT array_b, (bson_project(bson_build('l', l), '{l: {$slice: 2000}}') -> 'l') AS l FROM wide) x$$);
+SELECT compare('1,000 documents in an array, parts of them', 0.1, $$SELECT d::jsonb @> p::jsonb FROM parts$$, $$SELECT d @> p FROM parts$$);
+SELECT compare('100,000 elements: $all, beside making the filter', 20, $$SELECT bson_build('a', bson_build('$all', l)) FROM wide$$, $$SELECT k @@ bson_build('a', bson_build('$all', l)) FROM wide$$);
+SELECT compare('100,000 keys: excluded, beside making the list', 3, $$SELECT bson_object_agg('key' || i, 0) FROM generate_series(1, 100000) i$$,
+                                                                    $$SELECT bson_project(b, (SELECT bson_object_agg('key' || i, 0) FROM generate_series(1, 100000) i)) FROM wide$$);
+SELECT compare('$in of 100,000: a parameter beside a constant', 2,
+  format('SELECT count(*) FROM few_numbers WHERE doc @@ %L::bson', bson_build('n', bson_build('$in', l))),
+  format('SET LOCAL plan_cache_mode = force_generic_plan; EXECUTE in_parameter(%L)', bson_build('n', bson_build('$in', l)))) FROM wide;
+DROP TABLE wide, few_numbers, parts;

@@ -51,4 +51,25 @@ END $$;
 CREATE TEMP TABLE results (line text);
 CALL compare_committed('push to 1,000,000 beside 2,000', 1.5, $$SELECT outlier_push('books', 'short', 'another')$$, $$SELECT outlier_push('books', 'long', 'another')$$, 500);
 CALL compare_committed('outlier_contains, the same', 'infinity', $$SELECT outlier_contains('books', 'short', 'user1999')$$, $$SELECT outlier_contains('books', 'long', 'user999999')$$, 500);
+-- A child row beside a push: neither changes a row that other columns' indexes know, and vacuum has nothing to do.
+CREATE TABLE books_ids (id int PRIMARY KEY);
+INSERT INTO books_ids VALUES (1);
+CREATE TABLE buyers_plain (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, book int REFERENCES books_ids, buyer text);
+CREATE INDEX ON buyers_plain (book);
+CALL compare_committed('push beside inserting a child row', 2, $$INSERT INTO buyers_plain (book, buyer) VALUES (1, 'another')$$, $$SELECT outlier_push('books', 'short', 'another')$$, 2000);
+CREATE PROCEDURE wal_committed(command text, runs int, INOUT bytes float8) LANGUAGE plpgsql AS $$
+DECLARE started pg_lsn := pg_current_wal_insert_lsn();
+BEGIN
+  FOR i IN 1 .. runs LOOP EXECUTE command; COMMIT; END LOOP;
+  bytes := (pg_current_wal_insert_lsn() - started) / runs;
+END $$;
+CREATE PROCEDURE compare_wal(name text, bar float8, base text, ours text, runs int) LANGUAGE plpgsql AS $$
+DECLARE b float8; o float8;
+BEGIN
+  IF name NOT LIKE replace(current_setting('bench.only'), '*', '%') THEN RETURN; END IF;
+  CALL wal_committed(base, runs, b);
+  CALL wal_committed(ours, runs, o);
+  INSERT INTO results SELECT line(name, b, o, bar);
+END $$;
+CALL compare_wal('the same, bytes of WAL', 3, $$INSERT INTO buyers_plain (book, buyer) VALUES (1, 'another')$$, $$SELECT outlier_push('books', 'short', 'another')$$, 2000);
 SELECT line FROM results;

@@ -77,6 +77,7 @@ script approximation sql approximation.sql "$((scale > 5 ? 5 : scale))"
 script approximation timeout 2400 bench/approximation.sh "$cluster" "$seconds" 8
 script preallocated timeout 2400 bench/preallocated.sh "$cluster" "$seconds" 8
 script change_feed timeout 2400 bench/change_feed.sh "$cluster" "$seconds" 8
+script maintain timeout 2400 bench/maintain.sh "$cluster" "$seconds" 1000
 script versioning sql versioning.sql
 script versioning timeout 2400 bench/versioning.sh "$cluster" "$seconds" "$scale"
 sql single_collection.sql

@@ -75,6 +75,8 @@ printf '%s\n' "\\set id random(2, $last)" 'SELECT doc FROM versioning_bench.many
 printf '%s\n' "\\set id random(2, $last)" "SELECT doc FROM public.versioning_as_of('versioning_bench.many', '$fifth') WHERE key = :id::int;" >"$dir/fifth"
 printf '%s\n' "\\set id random(2, $last)" 'SELECT public.versioning_at('"'versioning_bench.many'"', :id::int, 5);' >"$dir/at"
 printf '%s\n' '\set id random(2, 3)' "SELECT doc FROM public.versioning_as_of('versioning_bench.many', '$half') WHERE key = 1;" >"$dir/one"
+printf '%s\n' 'SELECT revision, since, doc FROM versioning_bench.many_history WHERE key = 2 ORDER BY revision DESC LIMIT 10;' >"$dir/newest_short"
+printf '%s\n' 'SELECT revision, since, doc FROM versioning_bench.many_history WHERE key = 1 ORDER BY revision DESC LIMIT 10;' >"$dir/newest_long"
 chmod -R a+rX "$dir"
 
 # CPU time of all backends that have ended so far, in ticks
@@ -108,5 +110,6 @@ compare 'update of 1,000 documents of 450 bytes' 3 plain_small ours_small $((40 
 echo "read among $(ask -c 'SELECT count(*) FROM versioning_bench.many_revisions') revisions, beside a read by the primary key:"
 compare 'as of, five revisions ago' 3 read fifth
 compare 'versioning_at, five revisions ago' 3 read at
+compare "newest 10 of $((500 * scale)) revisions, beside those of 10" 1.5 newest_short newest_long $((2000 * seconds))
 compare "as of, in the middle of $((500 * scale))" 3 read one
 ask -c 'SET client_min_messages = warning' -c 'DROP SCHEMA versioning_bench CASCADE'

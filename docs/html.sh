@@ -49,7 +49,7 @@ pages() { (cd "$from" && ls docs/$1 | LC_ALL=C sort); }
     docs/projection.md docs/schema.md docs/aggregation.md docs/search.md docs/indexes.md \
     docs/statistics.md docs/bucket.md
   section 'Reference' $(pages 'reference/*.md') docs/formats.md
-  section 'Operation' docs/installing.md docs/operations.md docs/performance.md docs/privileges.md docs/security.md
+  section 'Operation' docs/installing.md docs/operations.md docs/maintenance.md docs/performance.md docs/privileges.md docs/security.md
   section 'Development' CONTRIBUTING.md docs/developing.md docs/coverage.md docs/releasing.md \
     CHANGELOG.md
 } >"$from/index.md"

@@ -20,6 +20,7 @@
 #include "kit/shard.h"
 #include "kit/split.h"
 #include "kit/statement.h"
+#include "kit/worker.h"
 #include "mql/collection_split.h"
 #include "types/tree/treepath.h"
 
@@ -37,7 +38,10 @@ static const DpPattern *const patterns[] = {
 
 PGDLLEXPORT void _PG_init(void);
 
-/* Defines the settings and fills hooks. Runs once per backend, when the library is loaded. */
+/*
+ * Defines the settings and fills hooks. Runs once per backend, when the library is loaded, or in
+ * the postmaster (shared_preload_libraries), where nothing may look at the catalogs.
+ */
 void
 _PG_init(void)
 {
@@ -51,6 +55,7 @@ _PG_init(void)
 	dp_field_stats_init();
 	dp_declaration_init();
 	dp_statement_init();
+	dp_worker_init();
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 		if ((*p)->init != NULL)
 			(*p)->init();

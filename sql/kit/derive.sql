@@ -189,7 +189,8 @@ BEGIN
       -- wanted: all that it is made of is named, or its first column is, and no other index begins
       -- with that
       AND NOT EXISTS (
-        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique
+        SELECT FROM others o WHERE m.part = ''
+          AND (NOT x.indisunique OR o.pattern = m.pattern)
           AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
           AND (SELECT bool_and(w.named) OR bool_and(w.named) FILTER (WHERE w.k = 1) AND NOT EXISTS (
                  SELECT FROM pg_index y JOIN pg_class z ON z.oid = y.indexrelid

@@ -13,7 +13,8 @@ COMMENT ON TYPE pattern_violation IS
   'a row of pattern_check(): a violation in the document of a key';
 
 CREATE TYPE pattern_statistics AS (rel regclass, pattern text, name text, waiting bigint,
-    notes bigint, failed bigint, unbuilt text[], side_writes bigint, side_bytes bigint);
+    notes bigint, failed bigint, unbuilt text[], side_writes bigint, side_bytes bigint,
+    error text);
 COMMENT ON TYPE pattern_statistics IS 'a row of pattern_stats()';
 
 -- Bookkeeping -------------------------------------------------------------------------------------
@@ -620,7 +621,7 @@ BEGIN
         OR (docpatterns._pattern_distribution(q.rel)).method IS DISTINCT FROM 'shard')
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
-    s := (d.rel, d.pattern, d.name, NULL, NULL, NULL, NULL, NULL, NULL);
+    s := (d.rel, d.pattern, d.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     IF @extschema@.bson_exists(d.options, 'held') THEN
       s.unbuilt := ARRAY(SELECT e::text
           FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e);
@@ -652,14 +653,16 @@ BEGIN
         JOIN pg_stat_all_tables t ON t.relid = docpatterns._pattern_side(l, d.rel)
       WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relid
           AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc);
+    SELECT m.error INTO s.error FROM docpatterns.maintenance m
+      WHERE m.rel = d.rel AND m.pattern = d.pattern AND m.name = d.name;
     RETURN NEXT s;
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION pattern_stats(regclass) IS
-  'What the declarations of a table, or of all tables that the caller owns, still have to do, and '
-  'the size of their side tables. Reads the catalogs, PostgreSQL''s statistics and all rows of '
-  'queues. Error: 42501 a table of another owner';
+  'What the declarations of a table, or of all tables that the caller owns, still have to do, '
+  'which error ended their maintenance, and the size of their side tables. Reads the catalogs, '
+  'PostgreSQL''s statistics and all rows of queues. Error: 42501 a table of another owner';
 
 CREATE FUNCTION docpatterns._pattern_call(verb text, rel regclass, pattern text, name text,
   options bson) RETURNS text

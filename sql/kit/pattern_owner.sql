@@ -118,7 +118,8 @@ BEGIN
       WHERE v.part IN ('', label) ORDER BY v.view LIMIT 1);
   END IF;
   EXECUTE format('SELECT docpatterns.%I($1, $2, $3, $4)', concat('_', pattern, '_view'))
-    INTO result USING rel, name, label, owner;
+    INTO result USING rel, name, label,
+      coalesce(owner, (SELECT c.relowner FROM pg_class c WHERE c.oid = rel));
   RETURN result;
 END
 $$;

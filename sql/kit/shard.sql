@@ -30,6 +30,9 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   method text := (docpatterns._pattern_distribution(rel)).method;
 BEGIN
+  PERFORM docpatterns._tenant_refuse(n.nspname, 'a table of another schema''s pattern')
+    FROM pg_class a JOIN pg_class b ON b.oid = rel JOIN pg_namespace n ON n.oid = a.relnamespace
+    WHERE a.oid = made AND a.relnamespace <> b.relnamespace;
   IF method IS NULL OR (docpatterns._pattern_distribution(made)).method IS NOT NULL THEN
     RETURN;
   END IF;

@@ -65,27 +65,46 @@ BEGIN
       AND s.attrelid = shard AND s.attidentity = '' LIMIT 1
   LOOP
     EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', shard, a.attname);
-    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (START WITH %s)',
-      shard, a.attname, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END,
-      docpatterns._shard_first_number(shard, a.attname));
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY', shard, a.attname,
+      CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END);
+    PERFORM docpatterns._tenant_number(shard, a.attname);
   END LOOP;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._shard_identity(regclass) IS
   'makes the column of a shard of a side table an identity column that is one in its table';
 
-CREATE FUNCTION docpatterns._shard_first_number(rel regclass, column_name name) RETURNS bigint
+-- For tables that Citus has distributed with their triggers: it did not know their shards when the
+-- event trigger saw these.
+CREATE FUNCTION docpatterns._shard_identities(tables regclass[]) RETURNS void
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result bigint;
+  guard text;
 BEGIN
-  EXECUTE format('SELECT greatest(max(%I) + 1, extract(epoch FROM clock_timestamp()) * 1000000) '
-    'FROM %s', column_name, rel) INTO result;
-  RETURN result;
+  FOR guard IN SELECT pg_get_triggerdef(g.oid) FROM pg_trigger g
+      WHERE g.tgrelid = ANY (tables) AND g.tgtype::int & 32 = 0
+        AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
+        AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = g.tgrelid
+          AND a.attidentity <> '') LOOP
+    EXECUTE regexp_replace(guard, '^CREATE', 'CREATE OR REPLACE');
+  END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._shard_first_number(regclass, name) IS
-  'a number greater than those that any server has given for a column: microseconds, as these did';
+COMMENT ON FUNCTION docpatterns._shard_identities(regclass[]) IS
+  'creates the guards of side tables with identity columns again, for the event trigger that '
+  'completes their shards';
+
+CREATE FUNCTION docpatterns._tenant_number(rel regclass, column_name name) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('SELECT setval(pg_get_serial_sequence($1, $2), '
+    'greatest(max(%I), extract(epoch FROM clock_timestamp()) * 1000000)::bigint) FROM %s',
+    column_name, rel) USING rel::text, column_name;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._tenant_number(regclass, name) IS
+  'sets the sequence of an identity column to the microseconds of the present time, or to a '
+  'greater number that the column has';
 
 -- Distributing a schema ---------------------------------------------------------------------------
 
@@ -175,7 +194,6 @@ LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
 DECLARE
   former text := current_setting('docpatterns.maintain');
   tables regclass[];
-  guard text;
 BEGIN
   PERFORM docpatterns._tenant_require(schema_name, 'citus_schema_distribute');
   PERFORM docpatterns._tenant_refuse_declarations(schema_name);
@@ -183,14 +201,7 @@ BEGIN
   PERFORM docpatterns._pattern_unlink(q) FROM unnest(tables) q;
   PERFORM docpatterns._tenant_maintain('off');
   EXECUTE 'SELECT citus_schema_distribute($1)' USING to_regnamespace(quote_ident(schema_name));
-  -- the event trigger gives their shards identity columns
-  FOR guard IN SELECT pg_get_triggerdef(g.oid) FROM pg_trigger g
-      WHERE g.tgrelid = ANY (tables) AND g.tgtype::int & 32 = 0
-        AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
-        AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = g.tgrelid
-          AND a.attidentity <> '') LOOP
-    EXECUTE regexp_replace(guard, '^CREATE', 'CREATE OR REPLACE');
-  END LOOP;
+  PERFORM docpatterns._shard_identities(tables);
   PERFORM docpatterns._tenant_maintain(former);
   PERFORM @extschema@.pattern_relink(q) FROM unnest(tables) q;
   RETURN cardinality(tables);
@@ -211,6 +222,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident($1))
       AND c.relkind IN ('r', 'p', 'v')
       AND (docpatterns._pattern_distribution(c.oid)).method IS DISTINCT FROM 'shard'
+  ), functions AS (
+    SELECT DISTINCT p.oid, p.proowner, p.proacl
+    FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_class'::regclass
+      AND d.deptype = 'n' AND d.refobjid IN (SELECT r.oid FROM relations r)
   )
   SELECT s.statement FROM (
     SELECT 1, format('ALTER VIEW %s SET (%s)', r.name, array_to_string(r.reloptions, ', '))
@@ -234,11 +250,28 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         r.name, d.description)
       FROM relations r JOIN pg_description d ON d.classoid = 'pg_class'::regclass
         AND d.objoid = r.oid AND d.objsubid = 0
+    UNION ALL
+    SELECT 6, pg_get_functiondef(f.oid) FROM functions f
+    UNION ALL
+    SELECT 7, format('ALTER ROUTINE %s OWNER TO %s', f.oid::regprocedure, f.proowner::regrole)
+      FROM functions f
+    UNION ALL
+    SELECT 8, format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', f.oid::regprocedure)
+      FROM functions f WHERE f.proacl IS NOT NULL
+    UNION ALL
+    SELECT 9, format('GRANT EXECUTE ON ROUTINE %s TO %s%s', f.oid::regprocedure,
+        CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END,
+        CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+      FROM functions f CROSS JOIN LATERAL aclexplode(f.proacl) a
+    UNION ALL
+    SELECT 9, format('COMMENT ON ROUTINE %s IS %L', f.oid::regprocedure, d.description)
+      FROM functions f JOIN pg_description d ON d.classoid = 'pg_proc'::regclass
+        AND d.objoid = f.oid
   ) AS s (place, statement) ORDER BY s.place
 $$;
 COMMENT ON FUNCTION docpatterns._tenant_statements(text) IS
   'SQL text: options, triggers, defaults, grants and comments of the views of a schema, comments '
-  'of its tables';
+  'of its tables, and functions that depend on both';
 
 -- Citus does not replace tables with identity columns.
 CREATE FUNCTION docpatterns._tenant_set_aside(t regclass) RETURNS text[]
@@ -296,8 +329,7 @@ BEGIN
   FOREACH t IN ARRAY tables::regclass[] LOOP
     FOR column_name IN SELECT a.attname FROM pg_attribute a
         WHERE a.attrelid = t AND a.attidentity <> '' LOOP
-      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I RESTART WITH %s', t, column_name,
-        docpatterns._shard_first_number(t, column_name));
+      PERFORM docpatterns._tenant_number(t, column_name);
     END LOOP;
     PERFORM @extschema@.pattern_relink(t);
   END LOOP;

@@ -255,3 +255,28 @@ COMMENT ON FUNCTION approximation_sync(regclass, text) IS
   'Adds shards that nothing is adding to into documents that nothing is writing, and returns the '
   'number of documents; does nothing in the other forms. Does not wait; locks these rows. Error: '
   '42501 unless the caller owns the table';
+
+-- Shards of keys that are counted all the time stay few: as many as the slots.
+CREATE FUNCTION docpatterns._approximation_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  shards regclass := (SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options,
+        'link_id'), d.rel)
+      FROM docpatterns._pattern_declarations($1) d
+      WHERE d.pattern = 'approximation' AND d.name = $2);
+BEGIN
+  IF shards IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT ''shards''::text, NULL::timestamptz, nullif(count(*), 0) '
+        'FROM (SELECT FROM %s LIMIT 10000) q', shards);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._approximation_due(regclass, text) IS
+  'pattern_due of the approximation pattern';
+
+CREATE FUNCTION docpatterns._approximation_maintain(rel regclass, name text, most int)
+  RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._approximation_maintain(regclass, text, int) IS
+  'pattern_maintain of the approximation pattern';

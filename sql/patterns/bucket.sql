@@ -69,6 +69,10 @@ BEGIN
     RAISE EXCEPTION 'pages cannot have a granularity or an origin'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF span IS NULL AND @extschema@.bson_exists_any(options, '{pack_after,retain}') THEN
+    RAISE EXCEPTION 'pages cannot have "pack_after" or "retain"'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   -- raises errors in the span, the origin and the time zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
@@ -93,7 +97,8 @@ CREATE FUNCTION bucket_create(
   max_bytes int DEFAULT 125000,
   granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL,
   end_date text DEFAULT 'inclusive',
-  columns_of text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
+  columns_of text DEFAULT NULL, name text DEFAULT NULL, pack_after interval DEFAULT NULL,
+  retain interval DEFAULT NULL) RETURNS regclass
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN docpatterns._bucket_create(
@@ -103,22 +108,23 @@ BEGIN
     (SELECT pg_catalog.array_agg(c.not_null) FROM docpatterns._bucket_columns(columns) c),
     columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count,
     max_bytes, granularity, same_slot,
-    document, end_date, name);
+    document, end_date, name, pack_after, retain);
 END
 $$;
 COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int,
-  interval, text, bson, text, text, text) IS
+  interval, text, bson, text, text, text, interval, interval) IS
   'Creates a relation of measurements stored in buckets: one for each group and span, of at most '
   'max_count measurements and max_bytes; span NULL makes pages without time. columns as in CREATE '
-  'TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema. The '
-  'errors are listed below';
+  'TABLE, or those of a table (columns_of). pattern_maintain() packs a span pack_after its end '
+  '(default: at once) and deletes it retain after its end (default: never). Returns the relation. '
+  'Needs CREATE on the schema. The errors are listed below';
 
 CREATE FUNCTION docpatterns._bucket_create(
   ident text[], schema_name text, names text[], types text[], not_nulls boolean[],
   columns_of regclass, group_by text[], time_field text,
   span interval, origin timestamptz, time_zone text, max_count int, max_bytes int,
   granularity interval, same_slot text,
-  document bson, end_date text, name text) RETURNS regclass
+  document bson, end_date text, name text, pack_after interval, retain interval) RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres
   SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
 DECLARE
@@ -216,7 +222,7 @@ BEGIN
     'name', name, 'group_by', group_by, 'time_field', time_field, 'span', span::text,
     'time_zone', time_zone, 'origin', origin::text, 'granularity', granularity::text,
     'same_slot', same_slot, 'max_count', max_count, 'max_bytes', max_bytes, 'document', document,
-    'end_date', end_date,
+    'pack_after', pack_after::text, 'retain', retain::text, 'end_date', end_date,
     'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}')
       FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
     'time_at', array_position(names, time_field), 'link_id', link_id, 'second_link_id',
@@ -236,11 +242,13 @@ BEGIN
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL),
                  base, options::text);
   PERFORM docpatterns._bucket_check_document(rel);
+  PERFORM docpatterns._bucket_index_starts(rel);
   RETURN rel;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_create(text[], text, text[], text[], boolean[], regclass,
-  text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
+  text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text, interval,
+  interval) IS
   'bucket_create with names resolved';
 
 -- The documents: one for each bucket, waiting measurements included.

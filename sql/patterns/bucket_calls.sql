@@ -328,8 +328,9 @@ BEGIN
         (@extschema@.bson_get_text(options, 'span')::interval)::text);
   END IF;
   PERFORM docpatterns._bucket_redeclare(rel, options);
-  IF @extschema@.bson_unset(options, 'same_slot')::text
-     = @extschema@.bson_unset(p.options, 'same_slot')::text THEN
+  PERFORM docpatterns._bucket_index_starts(rel);
+  IF @extschema@.bson_unset(options, 'same_slot', 'pack_after', 'retain')::text
+     = @extschema@.bson_unset(p.options, 'same_slot', 'pack_after', 'retain')::text THEN
     RETURN 0;
   END IF;
   RETURN docpatterns._bucket_repack(rel);
@@ -429,6 +430,100 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[], text) IS
   'bucket_drop_before with the name of the archive read';
+
+-- Deferred work -----------------------------------------------------------------------------------
+
+CREATE FUNCTION docpatterns._bucket_index_starts(rel regclass) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._derive_create_index(p.packed, 'bucket', p.name,
+    ARRAY[substr(p.packed_start, 3)])
+  FROM docpatterns._bucket_parts($1) p WHERE @extschema@.bson_exists(p.options, 'retain')
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_index_starts(regclass) IS
+  'with option "retain", an index by which old spans are found, unless there is one';
+
+
+CREATE FUNCTION docpatterns._bucket_aged(rel regclass, OUT drops boolean, OUT since timestamptz,
+  OUT amount bigint, OUT until timestamptz) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  age interval;
+  span interval;
+  ends timestamptz;
+  bound timestamptz;
+  recent_time text;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  IF p.time_column IS NULL OR p.packed IS NULL OR p.recent IS NULL THEN
+    RETURN;
+  END IF;
+  span := @extschema@.bson_get_text(p.options, 'span')::interval;
+  SELECT format('r.%I', a.name) INTO recent_time
+    FROM (SELECT a.attname AS name, row_number() OVER (ORDER BY a.attnum) AS n FROM pg_attribute a
+        WHERE a.attrelid = p.recent AND a.attnum > 0 AND NOT a.attisdropped) a
+    WHERE a.n = @extschema@.bson_get_text(p.options, 'time_at')::int;
+  FOREACH drops IN ARRAY '{true,false}'::boolean[] LOOP
+    age := @extschema@.bson_get_text(p.options, CASE WHEN drops THEN 'retain'
+      ELSE 'pack_after' END);
+    CONTINUE WHEN drops AND age IS NULL;
+    ends := clock_timestamp() - coalesce(age, '0');
+    IF p.time_type ~ 'without' THEN
+      ends := ends AT TIME ZONE @extschema@.bson_get_text(p.options, 'time_zone');
+    END IF;
+    bound := docpatterns._bucket_span_of(rel, ends);
+    EXECUTE format('SELECT min(q.at), nullif(count(*), 0) FROM ('
+        '(SELECT %1$s::timestamptz AS at FROM %2$s AS r WHERE %1$s < $1::%3$s LIMIT 10000)%4$s) '
+        'AS q',
+        recent_time, p.recent, p.time_type, CASE WHEN drops THEN
+          format(' UNION ALL (SELECT %1$s::timestamptz FROM %2$s AS p WHERE %1$s < $1::%3$s '
+            'ORDER BY %1$s LIMIT 10000)', p.packed_start, p.packed, p.time_type) END)
+      INTO since, amount USING bound;
+    IF amount > 0 THEN
+      -- in the next span: what is before that is packed or deleted
+      until := least(docpatterns._bucket_span_of(rel, since) + 1.5 * span, ends);
+      since := since + span + coalesce(age, '0');
+      RETURN NEXT;
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_aged(regclass) IS
+  'whether spans have become old enough to be deleted, or packed: since when, how many buckets and '
+  'measurements, and a time in the span after the first of them';
+
+CREATE FUNCTION docpatterns._bucket_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN a.drops THEN 'buckets past retention' ELSE 'measurements to pack' END, a.since,
+    a.amount
+  FROM docpatterns._bucket_aged($1) a
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_due(regclass, text) IS
+  'pattern_due of a relation of measurements';
+
+CREATE FUNCTION docpatterns._bucket_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  a record;
+  n bigint;
+  done bigint := 0;
+BEGIN
+  -- one span after the other; what another transaction is changing stays
+  WHILE done < most LOOP
+    n := 0;
+    FOR a IN SELECT q.* FROM docpatterns._bucket_aged(rel) q LOOP
+      n := n + CASE WHEN a.drops THEN docpatterns._bucket_drop_before(rel, a.until, NULL, NULL)
+        ELSE @extschema@.bucket_pack(rel, a.until) END;
+    END LOOP;
+    EXIT WHEN n = 0;
+    done := done + n;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_maintain(regclass, text, int) IS
+  'pattern_maintain of a relation of measurements';
 
 -- Columns -----------------------------------------------------------------------------------------
 

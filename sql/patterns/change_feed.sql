@@ -8,9 +8,10 @@ COMMENT ON FUNCTION docpatterns.change_feed_trigger() IS
 
 CREATE FUNCTION change_feed_enable(rel regclass, name text DEFAULT 'feed',
   documents boolean DEFAULT true, notify boolean DEFAULT true,
-                                   channel text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS
-                                   text
-LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+                                   channel text DEFAULT NULL, doc_column text DEFAULT NULL,
+  keep_for interval DEFAULT NULL) RETURNS text
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET intervalstyle = postgres AS $$
 DECLARE
   t record;
   link_id text := replace(gen_random_uuid()::text, '-', '');
@@ -25,16 +26,17 @@ BEGIN
   END IF;
   options := docpatterns._pattern_declare(rel, 'change_feed', @extschema@.bson_build(
     'name', name, 'link_id', link_id, 'documents', documents, 'doc_column', t.doc, 'channel',
-        channel));
+        channel, 'keep_for', keep_for::text));
   PERFORM docpatterns._change_feed_create_table(rel, t.doc, name, link_id);
   PERFORM docpatterns._change_feed_create_triggers(rel, options);
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION change_feed_enable(regclass, text, boolean, boolean, text, text) IS
+COMMENT ON FUNCTION change_feed_enable(regclass, text, boolean, boolean, text, text, interval) IS
   'Records every change of a document (operation, key, document, changed paths) in a table '
   '<table>_<name>. documents false records keys and paths only; notify sends a notification to '
-  'channel (default <table>_<name>) for each transaction. Returns the name of the declaration. '
+  'channel (default <table>_<name>) for each transaction; pattern_maintain() purges changes older '
+  'than keep_for (default: none). Returns the name of the declaration. '
   'Locks the table against writers. Errors: 22004, 42710 the name exists, 42P07 the table exists, '
   '22023 an invalid channel, 42501 unless the caller owns the table';
 
@@ -98,6 +100,52 @@ CREATE FUNCTION change_feed_purge(rel regclass, until bigint DEFAULT NULL,
 COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
   'Removes changes up to a position, or older ones, and returns their number. Errors: 22023 unless '
   'one of the two is given, 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._change_feed_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
+  keep_for interval := @extschema@.bson_get_text(o, 'keep_for')::interval;
+  feed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel);
+  first timestamptz;
+BEGIN
+  IF keep_for IS NULL OR feed IS NULL THEN
+    RETURN;
+  END IF;
+  EXECUTE format('SELECT f.at FROM %s f WHERE f.operation <> ''purged'' ORDER BY f.number LIMIT 1',
+    feed) INTO first;
+  IF first < clock_timestamp() - keep_for THEN
+    RETURN QUERY EXECUTE format('SELECT ''changes past retention'', $1 + $2, count(*) '
+        'FROM (SELECT f.at FROM %s f ORDER BY f.number LIMIT 10000) q '
+        'WHERE q.at < clock_timestamp() - $2', feed) USING first, keep_for;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._change_feed_due(regclass, text) IS 'pattern_due of a change feed';
+
+CREATE FUNCTION docpatterns._change_feed_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
+  keep_for interval := @extschema@.bson_get_text(o, 'keep_for')::interval;
+  until bigint;
+BEGIN
+  IF keep_for IS NULL THEN
+    RETURN 0;
+  END IF;
+  -- up to the first change that is not old, as change_feed_purge does
+  EXECUTE format('WITH q AS (SELECT f.number, f.at FROM %s f ORDER BY f.number LIMIT $1) '
+      'SELECT max(q.number) FROM q WHERE q.number < coalesce((SELECT min(n.number) FROM q n '
+      'WHERE n.at >= clock_timestamp() - $2), $3)',
+      docpatterns._pattern_side(@extschema@.bson_get_text(o, 'link_id'), rel))
+    INTO until USING most, keep_for, 9223372036854775807;
+  RETURN CASE WHEN until IS NULL THEN 0 ELSE
+    @extschema@.change_feed_purge(rel, until, name => name) END;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._change_feed_maintain(regclass, text, int) IS
+  'pattern_maintain of a change feed';
 
 -- Verbs -------------------------------------------------------------------------------------------
 

@@ -139,6 +139,21 @@ COMMENT ON FUNCTION computed_refresh(regclass, text, int) IS
   'Locks the documents that it writes. Errors: 42501 unless the caller owns the table, 22023 a '
   'batch below 1';
 
+CREATE FUNCTION docpatterns._computed_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM docpatterns._derive_due($1, 'computed', $2, 'changes of groups')
+$$;
+COMMENT ON FUNCTION docpatterns._computed_due(regclass, text) IS
+  'pattern_due of the computed pattern';
+
+CREATE FUNCTION docpatterns._computed_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._computed_refresh($1, $2, $3)
+$$;
+COMMENT ON FUNCTION docpatterns._computed_maintain(regclass, text, int) IS
+  'pattern_maintain of the computed pattern';
+
 CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (declaration text, key bson_value, entries bigint, oldest timestamptz, lag interval)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$

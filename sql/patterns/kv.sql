@@ -80,6 +80,12 @@ CREATE FUNCTION kv_type_of(space text, key text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_kv_type_of' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_type_of(text, text) IS 'The type of a key: hash, set, zset or none';
 
+CREATE FUNCTION kv_rename(space text, key text, new_key text) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_kv_rename' LANGUAGE C VOLATILE COST 1000;
+COMMENT ON FUNCTION kv_rename(text, text, text) IS
+  'Renames a key, with its time to live, and removes the key that had the new name. Writes all '
+  'members again. Locks both keys exclusively, in order. Error: P0002 no such key';
+
 CREATE FUNCTION kv_expire(space text, key text, seconds double precision) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_expire' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_expire(text, text, double precision) IS
@@ -126,6 +132,29 @@ COMMENT ON FUNCTION kv_keys(text, text) IS
   'Keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or '
   'none of them, a backslash before a literal character. Reads all keys';
 
+CREATE FUNCTION kv_scan(space text, cursor text DEFAULT '0', pattern text DEFAULT '*',
+  take bigint DEFAULT 10, OUT next_cursor text, OUT keys text[])
+LANGUAGE docpatterns STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF take < 1 THEN
+    RAISE EXCEPTION 'take must be at least 1' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF cursor <> '0' AND NOT starts_with(cursor, '>') THEN
+    RAISE EXCEPTION 'invalid cursor: "%"', cursor USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Begin with 0, continue with next_cursor of the previous call.';
+  END IF;
+  EXECUTE format(
+    'SELECT CASE WHEN count(*) < $2 THEN ''0'' ELSE ''>'' || max(k.key) END, coalesce(array_agg('
+    'k.key ORDER BY k.key) FILTER (WHERE docpatterns._kv_matches(k.key, $3) AND '
+    '@extschema@.kv_exists($4, k.key) = 1), ''{}'') FROM (SELECT s.key FROM %s.keys s '
+    'WHERE $1 = ''0'' OR s.key > substr($1, 2) ORDER BY s.key LIMIT $2) k',
+    docpatterns._kv_space(space)) INTO next_cursor, keys USING cursor, take, pattern, space;
+END
+$$;
+COMMENT ON FUNCTION kv_scan(text, text, text, bigint) IS
+  'The next take keys after a cursor, without those that do not match the pattern (see kv_keys). '
+  'Begin with 0, continue with next_cursor, end when it is 0: each key that was there all the time '
+  'has been returned once then. Reads take rows. Error: 22023 a bad cursor, or take below 1';
+
 CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS
@@ -163,6 +192,29 @@ $$;
 COMMENT ON FUNCTION kv_purge(text, bigint) IS
   'Removes the rows of expired keys, at most take of them, and returns how many keys; skips locked '
   'keys. Error: 22023 below 0';
+
+CREATE FUNCTION docpatterns._kv_due(rel regclass, name text, OUT what text, OUT since timestamptz,
+  OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM docpatterns._pattern_expired($1, 'expires_at', 'expired keys')
+$$;
+COMMENT ON FUNCTION docpatterns._kv_due(regclass, text) IS 'pattern_due of a key-value space';
+
+CREATE FUNCTION docpatterns._kv_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  k text;
+  purged bigint := 0;
+BEGIN
+  FOR k IN EXECUTE format('SELECT k.key FROM %s k WHERE k.expires_at <= $1 '
+      'ORDER BY k.expires_at LIMIT $2', rel) USING clock_timestamp(), most LOOP
+    purged := purged + docpatterns._kv_purge_key(docpatterns._kv_space_of(rel), k)::int;
+  END LOOP;
+  RETURN purged;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._kv_maintain(regclass, text, int) IS
+  'pattern_maintain of a key-value space';
 
 -- Verbs -------------------------------------------------------------------------------------------
 

@@ -11,6 +11,11 @@ CREATE FUNCTION kv_hset(space text, key text, field text, value anycompatible) R
 COMMENT ON FUNCTION kv_hset(text, text, text, anycompatible) IS
   'Sets a field of a hash. Returns 1 if it is new';
 
+CREATE FUNCTION kv_hsetnx(space text, key text, field text, value anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_kv_hsetnx' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_hsetnx(text, text, text, anycompatible) IS
+  'Sets a field of a hash unless it exists; whether it did';
+
 CREATE FUNCTION kv_hget(space text, key text, field text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_hget' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_hget(text, text, text) IS 'The value of a field, NULL without one';

@@ -79,6 +79,25 @@ COMMENT ON FUNCTION kv_zrangebyscore(text, text, "any", "any", bigint, bigint) I
   'Members and scores with scores from min to max (see kv_zcount), in order, without the first '
   'skip, at most take';
 
+CREATE FUNCTION kv_zrevrangebyscore(space text, key text, max "any", min "any",
+  skip bigint DEFAULT 0, take bigint DEFAULT NULL, OUT member bson_value, OUT score numeric)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_kv_zrevrangebyscore' LANGUAGE C STABLE PARALLEL SAFE COST 10 ROWS 10;
+COMMENT ON FUNCTION kv_zrevrangebyscore(text, text, "any", "any", bigint, bigint) IS
+  'The same as kv_zrangebyscore, from the highest score down; max comes before min';
+
+CREATE FUNCTION kv_zremrangebyscore(space text, key text, min "any", max "any") RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_zremrangebyscore' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_zremrangebyscore(text, text, "any", "any") IS
+  'Removes the members with scores from min to max (see kv_zcount) and returns how many there '
+  'were. Locks the key exclusively. Costs a rank and the members';
+
+CREATE FUNCTION kv_zremrangebyrank(space text, key text, start bigint, stop bigint) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_kv_zremrangebyrank' LANGUAGE C VOLATILE COST 100;
+COMMENT ON FUNCTION kv_zremrangebyrank(text, text, bigint, bigint) IS
+  'Removes the members from one rank to another (see kv_zrange) and returns how many there were. '
+  'Locks and costs as kv_zremrangebyscore';
+
 CREATE FUNCTION kv_zpopmin(space text, key text, take bigint DEFAULT 1, OUT member bson_value,
   OUT score numeric) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmin' LANGUAGE C VOLATILE COST 100 ROWS 1;

@@ -30,6 +30,12 @@ COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS
   'whether an element of the array equals the value; false if it is no array; cost: one pass over '
   'it';
 
+CREATE FUNCTION docpatterns._outlier_elements(elements bson_value, tail bson_value)
+  RETURNS bson_value
+  AS 'MODULE_PATHNAME', 'dp_outlier_elements' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION docpatterns._outlier_elements(bson_value, bson_value) IS
+  'the elements of a chunk: those of its array and then those of its tail, which may be null';
+
 -- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a
@@ -112,6 +118,7 @@ BEGIN
   IF index_elements THEN
     PERFORM docpatterns._outlier_create_index(rel, t.doc, field);
   END IF;
+  PERFORM docpatterns._outlier_index_flags(rel, name);
   PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
@@ -190,7 +197,7 @@ BEGIN
   PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, link_id, extras_name,
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
             'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) '
-              'OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
+              'OPERATOR(pg_catalog.=) ''array''), tail @extschema@.bson_value', 'chunk', NULL,
             format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
@@ -200,6 +207,9 @@ BEGIN
   END;
   EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE '
       'sealed', extras_name);
+  -- a push writes the tail only, beside what it replaces
+  EXECUTE format('ALTER TABLE %s ALTER COLUMN tail SET STORAGE PLAIN, SET (toast_tuple_target = '
+      '128, fillfactor = 70)', extras_name);
   EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name,
       array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
@@ -249,6 +259,38 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
   'index on the elements that documents hold themselves';
+
+CREATE FUNCTION docpatterns._outlier_index_flags(rel regclass, name text) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  deferred boolean;
+  made regclass := (SELECT i.index FROM docpatterns._pattern_indexes($1) i
+      WHERE i.pattern = 'outlier' AND i.name = $2);
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._outlier_parts($1, $2) q;
+  deferred := @extschema@.bson_get_text(p.options, 'mode') = 'deferred';
+  IF deferred AND made IS NULL THEN
+    EXECUTE (SELECT format('CREATE INDEX ON %s (%s) WHERE %s', t.base, t.key_list,
+        docpatterns._outlier_flagged(quote_ident(t.doc), p.options, $2))
+      FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel,
+        @extschema@.bson_get_text(p.options, 'doc_column'))) t);
+  ELSIF made IS NOT NULL AND NOT deferred THEN
+    EXECUTE format('DROP INDEX %s', made);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_index_flags(regclass, text) IS
+  'makes the index of flagged documents, by which deferred splits are found, or drops it';
+
+CREATE FUNCTION docpatterns._outlier_flagged(doc text, options bson, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) '
+      '''true''::@extschema@.bson_value AND %s', $1, @extschema@.bson_get_text($2, 'flag'),
+      docpatterns._pattern_mark('outlier', $3, 'flags'))
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_flagged(text, bson, text) IS
+  'SQL text: the condition of the index of flagged documents';
 
 -- Verbs -------------------------------------------------------------------------------------------
 
@@ -368,15 +410,16 @@ BEGIN
   IF p.side_doc IS NULL THEN
     RETURN QUERY EXECUTE format($q$
       SELECT %1$s, v.what, v.expected, v.found
-      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
-          @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.together) +
+          @extschema@.bson_size(lead(s.together) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
           END AS both_n
-            FROM %2$s AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
+            FROM (SELECT s.*, docpatterns._outlier_elements(s.elements, s.tail) AS together
+                FROM %2$s AS s) AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
         CROSS JOIN LATERAL (
           SELECT 'elements of a chunk', '1 to %4$s', s.n::text WHERE s.n < 1 OR s.n > %4$s
           UNION ALL SELECT 'elements that a chunk counts',
-            @extschema@.bson_array_length(s.elements)::text, s.n::text
-            WHERE @extschema@.bson_array_length(s.elements) <> s.n
+            @extschema@.bson_array_length(s.together)::text, s.n::text
+            WHERE @extschema@.bson_array_length(s.together) <> s.n
           UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text
             WHERE s.chunk >= %5$s
           UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text
@@ -404,7 +447,8 @@ BEGIN
             @extschema@.bson_get_text(p.options, 'on_field'),
             p.side)
            ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL '
-               '@extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
+               '@extschema@.bson_elements(docpatterns._outlier_elements(s.elements, s.tail)) e',
+               p.side_key_list, p.side) END,
       replace(p.side_key_list, 's.', ''), p.side_key_list);
   END IF;
 END
@@ -535,12 +579,13 @@ BEGIN
     -- hold one value twice
     FOR r IN EXECUTE format($q$
         SELECT %1$s AS key FROM (SELECT DISTINCT %2$s
-            FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
-              @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+            FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.together) +
+              @extschema@.bson_size(lead(s.together) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
               END AS both_n
-            FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
+            FROM (SELECT s.*, docpatterns._outlier_elements(s.elements, s.tail) AS together
+                FROM %3$s AS s) AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
           WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s
-            OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
+            OR @extschema@.bson_array_length(s.together) <> s.n OR %6$L::boolean
             OR NOT EXISTS (SELECT 1 FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
         $q$, p.side_key_row, p.side_key_list, p.side,
           @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
@@ -592,6 +637,7 @@ BEGIN
     END IF;
   END IF;
 
+  PERFORM docpatterns._outlier_index_flags(rel, name);
   -- documents with extras are arranged at once, because their triggers use the new options
   IF docpatterns._pattern_is_distributed(rel) THEN
     PERFORM @extschema@.pattern_repair(rel, name);
@@ -706,6 +752,10 @@ BEGIN
   END IF;
   PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
     WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
+  FOR r IN SELECT i.index FROM docpatterns._pattern_indexes(rel) i
+      WHERE i.pattern = 'outlier' AND i.name = _outlier_disable.name LOOP
+    EXECUTE format('DROP INDEX %s', r.index);
+  END LOOP;
   PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
@@ -780,6 +830,58 @@ COMMENT ON FUNCTION outlier_spill(regclass, text) IS
   'With mode => ''deferred'', splits flagged documents that are still whole, and returns their '
   'number. Scans the table and locks the rows that it writes. Error: 42501 unless the caller owns '
   'the table';
+
+CREATE FUNCTION docpatterns._outlier_split(rel regclass, name text, key record) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_outlier_split' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._outlier_split(regclass, text, record) IS
+  'splits a document whose split was deferred; error 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._outlier_deferred(rel regclass, name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('SELECT %1$s AS key FROM %2$s AS b WHERE %3$s AND @extschema@.bson_typeof(%4$s, '
+      '%5$L) = ''array'' AND @extschema@.bson_array_length(%4$s OPERATOR(@extschema@.->) '
+      '%5$L::text) > %6$s AND NOT EXISTS (SELECT FROM (%7$s) AS s WHERE %8$s)', p.key_row, p.base,
+      docpatterns._outlier_flagged(p.doc, p.options, $2), p.doc,
+      @extschema@.bson_get_text(p.options, 'field'),
+      @extschema@.bson_get_text(p.options, 'threshold'), p.stored, p.matches)
+  FROM docpatterns._outlier_parts($1, $2) p
+  WHERE @extschema@.bson_get_text(p.options, 'mode') = 'deferred' AND p.side IS NOT NULL
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_deferred(regclass, text) IS
+  'SQL text: the keys of documents whose split was deferred; NULL for mode "immediate"';
+
+CREATE FUNCTION docpatterns._outlier_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  keys text := docpatterns._outlier_deferred(rel, name);
+BEGIN
+  IF keys IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT ''documents to split''::text, NULL::timestamptz, '
+        'nullif(count(*), 0) FROM (%s LIMIT 10000) q', keys);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_due(regclass, text) IS
+  'pattern_due of the outlier pattern';
+
+CREATE FUNCTION docpatterns._outlier_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  keys text := docpatterns._outlier_deferred(rel, name);
+  r record;
+  done bigint := 0;
+BEGIN
+  IF keys IS NOT NULL THEN
+    FOR r IN EXECUTE format('%s LIMIT %s FOR NO KEY UPDATE OF b SKIP LOCKED', keys, most) LOOP
+      done := done + docpatterns._outlier_split(rel, name, r.key)::int;
+    END LOOP;
+  END IF;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_maintain(regclass, text, int) IS
+  'pattern_maintain of the outlier pattern';
 
 CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT NULL,
   OUT documents bigint, OUT arrays bigint, OUT threshold int, OUT outliers bigint,

@@ -167,7 +167,7 @@ BEGIN
       DETAIL = format('These are %s.', array_to_string(names, ', '));
   END IF;
   IF filled OR (SELECT n FROM docpatterns._pattern_nonempty(target) n) THEN
-    RAISE NOTICE 'table "%" or its sources already have rows', docpatterns._relname(rel)
+    RAISE NOTICE 'table "%" or its sources already have rows', docpatterns._relname(target)
       USING HINT = format('Run CALL pattern_build(%L, ...) for each source (%s) to merge existing '
           'rows.', t.base, array_to_string(names, ', '));
   END IF;

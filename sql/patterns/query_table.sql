@@ -51,27 +51,37 @@ COMMENT ON FUNCTION query_table_read(regclass, "any") IS
   'columns may follow. One index scan, with the rights of the caller. Errors: 42809 not a query '
   'table, 22023 too few or too many values, 22004 NULLs';
 
+CREATE FUNCTION query_table_purge(rel regclass, take bigint DEFAULT NULL) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_query_table_purge' LANGUAGE C VOLATILE COST 1000;
+COMMENT ON FUNCTION query_table_purge(regclass, bigint) IS
+  'Removes expired rows from a query table with ttl_field, at most take of them, the oldest first, '
+  'and returns their number; skips locked ones. Errors: 22023 a negative take, 42809 not a query '
+  'table, 42501 unless the caller owns it';
+
 -- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper finds types by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION query_table_create(
   rel text, source regclass, partition text[], clustering bson DEFAULT '{}',
   fields bson DEFAULT '{}', types bson DEFAULT '{}',
-  limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL,
-    doc_column text DEFAULT NULL) RETURNS regclass
+  limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false,
+  ttl_field text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
+  RETURNS regclass
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN docpatterns._query_table_create(rel, source, partition, clustering, fields,
-      docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column);
+      docpatterns._query_table_types(types), limit_per_partition, is_unique, ttl_field,
+      name, doc_column);
 END
 $$;
 COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text,
-  text) IS
+  text, text) IS
   'Creates a table with a row for each document of source that has the fields of partition and '
   'clustering: these, the other fields (name -> 1 or an expression) and the source''s key as '
-  'columns, of type bson_value or as types says. Every write to the source updates it. Returns the '
-  'table. Locks the source against writers for a moment. Errors: 22023 or 22004 options that do '
-  'not fit, 42P07 or 42710 a name is taken, 42501 unless the caller owns the source';
+  'columns, of type bson_value or as types says. Every write to the source updates it. ttl_field: '
+  'the date at which a row expires, or seconds since 1970. Returns the table. Locks the source '
+  'against writers for a moment. Errors: 22023 or 22004 options that do not fit, 42P07 or 42710 a '
+  'name is taken, 42501 unless the caller owns the source';
 
 CREATE FUNCTION docpatterns._query_table_verify(rel regclass, options bson) RETURNS void
 LANGUAGE docpatterns IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -81,15 +91,22 @@ BEGIN
     RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique'
       USING ERRCODE = 'invalid_parameter_value',
       DETAIL = 'It contains only the first rows of a partition.';
+  ELSIF @extschema@.bson_exists(options, 'ttl_field')
+      AND (@extschema@.bson_exists(options, 'limit_per_partition')
+        OR @extschema@.bson_get_text(options, 'is_unique') = 'true') THEN
+    RAISE EXCEPTION 'a query table with ttl_field cannot be unique or have limit_per_partition'
+      USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = 'An expired row would take the place of another one until it is purged.';
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, bson) IS
-  'error 22023 for a unique query table with a limit';
+  'error 22023 for a unique query table with a limit, and for either with an expiry';
 
 CREATE FUNCTION docpatterns._query_table_create(
   rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
-  limit_per_partition int, is_unique boolean, name text, doc_column text) RETURNS regclass
+  limit_per_partition int, is_unique boolean, ttl_field text, name text, doc_column text)
+  RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
@@ -121,7 +138,8 @@ BEGIN
   options := docpatterns._pattern_declare(source, 'query_table', @extschema@.bson_build(
     'name', coalesce(name, parts[cardinality(parts)]), 'partition', partition,
     'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique,
-    'doc_column', s.doc, 'link_id', link_id, 'limit_per_partition', limit_per_partition));
+    'doc_column', s.doc, 'link_id', link_id, 'limit_per_partition', limit_per_partition,
+    'ttl_field', ttl_field));
   name := @extschema@.bson_get_text(options, 'name');
 
   -- names of columns
@@ -156,11 +174,12 @@ BEGIN
       ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
   made := format('%I.%I', schema_name, parts[cardinality(parts)]);
   result := docpatterns._pattern_create_table(source, 'query_table', name, link_id, made,
-    format('%s, %s, PRIMARY KEY (%s)',
+    format('%s%s, %s, PRIMARY KEY (%s)',
     (SELECT string_agg(format('%I %s', k,
           coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))),
           '@extschema@.bson_value')), ', ' ORDER BY n) FROM unnest(columns)
       WITH ORDINALITY AS u (k, n)),
+    CASE WHEN ttl_field IS NOT NULL THEN ', expires_at timestamptz' END,
     (SELECT string_agg(format('%I %s NOT NULL', key_columns[n], s.key_types[n]), ', ' ORDER BY n)
       FROM generate_subscripts(key_columns, 1) n),
     (SELECT string_agg(quote_ident(k), ', ' ORDER BY n)
@@ -180,6 +199,9 @@ BEGIN
             WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), ''
           ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
   END IF;
+  IF ttl_field IS NOT NULL THEN
+    EXECUTE format('CREATE INDEX ON %s (expires_at) WHERE expires_at IS NOT NULL', result);
+  END IF;
   -- the main trigger carries the declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
       'docpatterns.query_table_trigger(%L)',
@@ -198,7 +220,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_create(text, regclass, text[], bson, bson, bson, int,
-  boolean, text, text) IS
+  boolean, text, text, text) IS
   'query_table_create with its types resolved';
 
 -- With a limit, the first rows of a partition are found by an index on the source.
@@ -255,13 +277,14 @@ BEGIN
         ' AND ' ORDER BY n) FROM generate_subscripts(keys, 1) n);
   SELECT array_agg(CASE WHEN y.path IS NULL THEN NULL
                         ELSE format('(%I OPERATOR(@extschema@.->) %L::text)%s', doc, y.path,
-                            '::' || @extschema@.bson_get_text(options OPERATOR(@extschema@.->)
-                              'types'::text, format('"%s"', replace(y.c, '"', '""')))) END
-                          ORDER BY y.n),
+                            CASE y.type WHEN 'pg_catalog.uuid' THEN '::text::uuid'
+                              ELSE '::' || y.type END) END ORDER BY y.n),
          array_agg(CASE WHEN y.direction < 0 THEN ' DESC' ELSE '' END ORDER BY y.n)
     INTO key_expressions, key_directions
     FROM (SELECT x.c, x.direction, row_number() OVER () AS n,
-        docpatterns._query_table_path(rel, name, x.c) AS path
+        docpatterns._query_table_path(rel, name, x.c) AS path,
+        @extschema@.bson_get_text(options OPERATOR(@extschema@.->) 'types'::text,
+            format('"%s"', replace(x.c, '"', '""'))) AS type
           FROM (SELECT e::text AS c, 1 AS direction
               FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'partition'::text) e
                 UNION ALL SELECT e.key, e.value::int
@@ -299,7 +322,7 @@ BEGIN
             b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
       FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells"
           FROM %11$s) AS t ON %12$s
-    WHERE s."row cells" IS DISTINCT FROM t."row cells"
+    WHERE s."row cells" IS DISTINCT FROM t."row cells"%13$s
     $q$,
     format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)'
       ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(format('b.%I', k), ', ' ORDER BY n)
@@ -317,7 +340,12 @@ BEGIN
     (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.result_keys) k),
     (SELECT string_agg(format('CASE WHEN %1$I IS NOT NULL THEN format(''%%s'', %1$I) END', k), ', '
         ORDER BY n) FROM unnest(p.result_fields) WITH ORDINALITY AS u (k, n)),
-    p.result, p.key_match);
+    p.result, p.key_match,
+    -- expired rows may be purged
+    CASE WHEN @extschema@.bson_exists(p.options, 'ttl_field') THEN format(
+        ' AND (t."row cells" IS NULL AND s."row cells"[%s]::timestamptz <= clock_timestamp()) IS '
+        'NOT TRUE',
+        cardinality(p.result_fields)) END);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_check(regclass, text) IS

@@ -16,6 +16,21 @@ COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
   'order, and skips entries that another refresh has taken. Errors: 42501 unless the caller owns '
   'the table, 42704';
 
+CREATE FUNCTION docpatterns._reference_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM docpatterns._derive_due($1, 'reference', $2, 'changes of sources')
+$$;
+COMMENT ON FUNCTION docpatterns._reference_due(regclass, text) IS
+  'pattern_due of the extended reference pattern';
+
+CREATE FUNCTION docpatterns._reference_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._reference_refresh($1, $2, $3)
+$$;
+COMMENT ON FUNCTION docpatterns._reference_maintain(regclass, text, int) IS
+  'pattern_maintain of the extended reference pattern';
+
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
   OUT reference text, OUT sources bigint, OUT copies bigint,
     OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record

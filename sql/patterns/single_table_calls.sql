@@ -7,13 +7,14 @@ COMMENT ON FUNCTION single_table_key(regclass, text, bson) IS
   'The keys that an entity''s templates make of a document, with values escaped. Reads no rows. '
   'Errors: 42704 an unknown entity, 23502 or 23514 missing or invalid fields';
 
-CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL)
-  RETURNS bson
+CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL,
+  return_values text DEFAULT 'all_new') RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson) IS
-  'Puts an item, replacing the one with its keys, and returns it as stored; entity NULL: as the '
-  'document says. Locks the item. Errors: 42704 an unknown entity, 23502 or 23514 missing or '
-  'invalid fields, or the condition is not met, 40001 too many attempts, 42501';
+COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson, text) IS
+  'Puts an item, replacing the one with its keys; entity NULL: as the document says. Returns it '
+  'as stored; return_values: all_old the replaced item, none NULL. Locks the item. Errors: 42704 '
+  'an unknown entity, 23502 or 23514 missing or invalid fields, or the condition is not met, '
+  '40001 too many attempts, 42501';
 
 CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL)
   RETURNS bson
@@ -23,33 +24,36 @@ COMMENT ON FUNCTION single_table_get(regclass, text, text, bson) IS
   'SELECT; one look-up, no locks';
 
 CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson,
-  condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL)
-  RETURNS bson
+  condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL,
+  return_values text DEFAULT 'all_new') RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_update' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value) IS
+COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value,
+  text) IS
   'Applies an update to an item and returns the result; NULL without an item, unless upsert '
-  'creates one. Locks the item. Errors: 23514 the condition is not met, those of bson_update(), '
-  '40001';
+  'creates one. return_values: all_old the item before, updated_old or updated_new only what the '
+  'update names, before or after it, none NULL. Locks the item. Errors: 23514 the condition is not '
+  'met, 22023 bad return_values, those of bson_update(), 40001';
 
-CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL)
-  RETURNS bson
+CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL,
+  return_values text DEFAULT 'all_old') RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
-  'Deletes an item and returns it, NULL without one. Needs SELECT, UPDATE and DELETE. Locks the '
-  'item. Error: 23514 the condition is not met';
+COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson, text) IS
+  'Deletes an item and returns it; NULL without one, or with return_values none. Needs SELECT, '
+  'UPDATE and DELETE. Locks the item. Error: 23514 the condition is not met';
 
 CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL,
   sk_op text DEFAULT NULL, sk text DEFAULT NULL,
   index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL,
-    after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
+    after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL,
+  count_only boolean DEFAULT false) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
 COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int,
-  bson, bson, bson) IS
+  bson, bson, bson, boolean) IS
   'Items of a partition of the table or of a secondary index in the order of their sort keys '
   '(bytes). take: at most so many that match filter; after: the last document of the previous '
-  'page; fields: a projection. One index scan, no locks; needs SELECT. Error: 22023 arguments that '
-  'do not fit';
+  'page; fields: a projection; count_only: only {count: n}, how many they are. One index scan, no '
+  'locks; needs SELECT. Error: 22023 arguments that do not fit';
 
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL)
   RETURNS SETOF bson
@@ -98,77 +102,103 @@ COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, text) IS
 
 CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  o @extschema@.bson := docpatterns._single_table_options(rel);
-  op record;
-  v record;
-  k @extschema@.bson;
-  steps text[] := '{}';
-  pks text[] := '{}';
-  sks text[] := '{}';
-  args @extschema@.bson[] := '{}';
-  s record;
 BEGIN
-  IF ops IS NULL OR @extschema@.bson_typeof(ops) <> 'array' THEN
-    RAISE EXCEPTION 'ops must be an array of documents like {"put": {..}}'
-      USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  FOR op IN SELECT CASE WHEN @extschema@.bson_typeof(e.value) = 'object' THEN
-      e.value::@extschema@.bson END AS doc FROM @extschema@.bson_elements(ops) AS e (value) LOOP
-    SELECT b.key, CASE WHEN @extschema@.bson_typeof(b.value) = 'object' THEN
-      b.value::@extschema@.bson END AS args, count(*) OVER () AS n INTO v
-      FROM @extschema@.bson_each(op.doc) b;
-    IF v.n IS DISTINCT FROM 1 OR v.args IS NULL
-        OR v.key NOT IN ('put', 'update', 'delete', 'check') THEN
-      RAISE EXCEPTION 'an operation is one of {"put": {..}}, {"update": {..}}, {"delete": {..}} '
-        'and {"check": {..}}' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    PERFORM docpatterns._single_table_op_fields(v.key, v.args, o);
-    IF v.key = 'put' THEN
-      k := CASE WHEN @extschema@.bson_exists(v.args, 'entity')
-                THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(v.args, 'entity'),
-                    (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
-                ELSE docpatterns._single_table_own_key(rel,
-                    (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
-    ELSE
-      k := v.args;
-    END IF;
-    steps := steps || v.key; args := args || v.args;
-    pks := pks || docpatterns._single_table_key_of(k, 'PK');
-    sks := sks || docpatterns._single_table_key_of(k, 'SK');
-  END LOOP;
-  IF (SELECT count(*) <> count(DISTINCT (u.p, u.q)) FROM unnest(pks, sks) AS u (p, q)) THEN
-    RAISE EXCEPTION 'a transaction cannot have two operations on one item'
-      USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  -- locks are taken in the order of keys
-  FOR s IN SELECT u.step, u.p, u.q, u.arg,
-    (u.arg OPERATOR(@extschema@.->) 'condition'::text)::@extschema@.bson AS condition
-           FROM unnest(steps, pks, sks, args) AS u (step, p, q, arg)
-             ORDER BY u.p COLLATE "C", u.q COLLATE "C" LOOP
-    CASE s.step
-      WHEN 'put' THEN
-        PERFORM @extschema@.single_table_put(rel, @extschema@.bson_get_text(s.arg, 'entity'),
-            (s.arg OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, s.condition);
-      WHEN 'update' THEN
-        PERFORM @extschema@.single_table_update(rel, s.p, s.q,
-            (s.arg OPERATOR(@extschema@.->) 'update'::text)::@extschema@.bson, s.condition,
-          coalesce(@extschema@.bson_get_text(s.arg, 'upsert') = 'true', false),
-          s.arg OPERATOR(@extschema@.->) 'array_filters'::text);
-      WHEN 'delete' THEN
-        PERFORM @extschema@.single_table_delete(rel, s.p, s.q, s.condition);
-      ELSE
-        PERFORM @extschema@.single_table_update(rel, s.p, s.q, '{"$set": {}}'::@extschema@.bson,
-            s.condition);
-    END CASE;
-  END LOOP;
-  RETURN cardinality(steps);
+  RETURN docpatterns._single_table_run(rel, ops, '{put,update,delete,check}', true);
 END
 $$;
 COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
   'Runs puts, updates, deletes and checks, all or none, and returns their number. Locks the items '
   'in the order of their keys. Errors: 22023 invalid operations, or two on one item, 23514 a '
   'condition is not met, and those of the single calls';
+
+CREATE FUNCTION single_table_batch_write(rel regclass, ops bson_value) RETURNS integer
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN docpatterns._single_table_run(rel, ops, '{put,delete}', false);
+END
+$$;
+COMMENT ON FUNCTION single_table_batch_write(regclass, bson_value) IS
+  'Runs puts and deletes without conditions, all or none, and returns their number. Locks and '
+  'errors as single_table_transact';
+
+CREATE FUNCTION docpatterns._single_table_run(rel regclass, ops bson_value, steps text[],
+  conditions boolean) RETURNS integer
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson := docpatterns._single_table_options(rel);
+  done integer := 0;
+  s record;
+BEGIN
+  IF ops IS NULL OR @extschema@.bson_typeof(ops) <> 'array' THEN
+    RAISE EXCEPTION 'ops must be an array of documents like {"put": {..}}'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- all are read first; then locks are taken in the order of keys
+  FOR s IN SELECT o.*, count(*) OVER (PARTITION BY o.pk, o.sk) AS n,
+    (o.args OPERATOR(@extschema@.->) 'condition'::text)::@extschema@.bson AS condition
+           FROM @extschema@.bson_elements(ops) AS e (value),
+             docpatterns._single_table_op(rel, e.value, steps, conditions, options) AS o
+             ORDER BY n DESC, o.pk COLLATE "C", o.sk COLLATE "C" LOOP
+    IF s.n > 1 THEN
+      RAISE EXCEPTION 'a transaction cannot have two operations on one item'
+        USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    CASE s.step
+      WHEN 'put' THEN
+        PERFORM @extschema@.single_table_put(rel, @extschema@.bson_get_text(s.args, 'entity'),
+            (s.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, s.condition);
+      WHEN 'update' THEN
+        PERFORM @extschema@.single_table_update(rel, s.pk, s.sk,
+            (s.args OPERATOR(@extschema@.->) 'update'::text)::@extschema@.bson, s.condition,
+          coalesce(@extschema@.bson_get_text(s.args, 'upsert') = 'true', false),
+          s.args OPERATOR(@extschema@.->) 'array_filters'::text);
+      WHEN 'delete' THEN
+        PERFORM @extschema@.single_table_delete(rel, s.pk, s.sk, s.condition);
+      ELSE
+        PERFORM @extschema@.single_table_update(rel, s.pk, s.sk, '{"$set": {}}'::@extschema@.bson,
+            s.condition);
+    END CASE;
+    done := done + 1;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_run(regclass, bson_value, text[], boolean) IS
+  'runs operations of these kinds on items, with conditions or without';
+
+CREATE FUNCTION docpatterns._single_table_op(rel regclass, op bson_value, steps text[],
+  conditions boolean, options bson, OUT step text, OUT args bson, OUT pk text, OUT sk text)
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v record;
+  k @extschema@.bson;
+BEGIN
+  SELECT b.key, CASE WHEN @extschema@.bson_typeof(b.value) = 'object' THEN
+    b.value::@extschema@.bson END AS args, count(*) OVER () AS n INTO v
+    FROM @extschema@.bson_each(CASE WHEN @extschema@.bson_typeof(op) = 'object' THEN
+      op::@extschema@.bson END) b;
+  IF v.n IS DISTINCT FROM 1 OR v.args IS NULL OR v.key <> ALL (steps) THEN
+    RAISE EXCEPTION 'an operation must be one of %',
+      (SELECT string_agg(format('{"%s": {..}}', w), ', ') FROM unnest(steps) w)
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  step := v.key; args := v.args;
+  PERFORM docpatterns._single_table_op_fields(step, args, conditions);
+  IF step = 'put' THEN
+    k := CASE WHEN @extschema@.bson_exists(args, 'entity')
+              THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(args, 'entity'),
+                  (args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
+              ELSE docpatterns._single_table_own_key(rel,
+                  (args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, options) END;
+  ELSE
+    k := args;
+  END IF;
+  pk := docpatterns._single_table_key_of(k, 'PK');
+  sk := docpatterns._single_table_key_of(k, 'SK');
+END
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_op(regclass, bson_value, text[], boolean, bson) IS
+  'an operation on an item: what it does, its arguments and the keys; error 22023 for a bad one';
 
 CREATE FUNCTION docpatterns._single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -186,13 +216,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS
   'keys of a document that says itself what it is; error 23514 if it is no item';
 
-CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, conditions boolean)
+  RETURNS void
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
   key_fields text[] := ARRAY['PK'::text, 'SK'::text];
   known text[] := CASE op WHEN 'put' THEN '{entity,doc}' WHEN 'update' THEN
-    key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END || 'condition'::text;
+    key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END
+    || CASE WHEN conditions THEN '{condition}'::text[] ELSE '{}' END;
 BEGIN
   FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type
       FROM @extschema@.bson_each(args) e LOOP
@@ -216,7 +248,7 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, bson) IS
+COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, boolean) IS
   'error 22023 for what is wrong with an operation of a transaction';
 
 CREATE FUNCTION single_table_purge(rel regclass, take int DEFAULT NULL) RETURNS bigint
@@ -242,3 +274,23 @@ $$;
 COMMENT ON FUNCTION single_table_purge(regclass, int) IS
   'Deletes expired items, at most take of them, the oldest first, and returns their number; skips '
   'locked ones. Needs DELETE, UPDATE and SELECT. Error: 22023 a negative take';
+
+CREATE FUNCTION docpatterns._single_table_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field') THEN
+    RETURN QUERY SELECT * FROM docpatterns._pattern_expired(rel, 'expires_at', 'expired items');
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_due(regclass, text) IS
+  'pattern_due of the single-table pattern';
+
+CREATE FUNCTION docpatterns._single_table_maintain(rel regclass, name text, most int)
+  RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.single_table_purge($1, $3)
+$$;
+COMMENT ON FUNCTION docpatterns._single_table_maintain(regclass, text, int) IS
+  'pattern_maintain of the single-table pattern';

@@ -641,3 +641,15 @@ CREATE FUNCTION subset_refresh(rel regclass, name text DEFAULT NULL) RETURNS big
 COMMENT ON FUNCTION subset_refresh(regclass, text) IS
   'With count_mode => ''deferred'', counts the queued groups and returns the number of documents '
   'written. Locks the rows that it writes. Errors: 42704, 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._subset_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM docpatterns._derive_due($1, 'subset', $2, 'groups to count')
+$$;
+COMMENT ON FUNCTION docpatterns._subset_due(regclass, text) IS 'pattern_due of the subset pattern';
+
+CREATE FUNCTION docpatterns._subset_maintain(rel regclass, name text, most int) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_subset_refresh' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._subset_maintain(regclass, text, int) IS
+  'pattern_maintain of the subset pattern';

@@ -8,14 +8,28 @@ COMMENT ON FUNCTION versioning_at(regclass, anycompatible, bigint, text) IS
   'The document of a key at a revision; NULL for a deletion, and where no difference leads to it. '
   'Needs SELECT. Costs a look at the row and at most 32 revisions. Error: 22023 no such revision';
 
+CREATE FUNCTION docpatterns._versioning_revisions_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_versioning_revisions_support' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._versioning_revisions_support(internal) IS
+  'planner support function of versioning_revisions';
+
 CREATE FUNCTION versioning_revisions(rel regclass, key anycompatible, name text DEFAULT NULL,
   OUT revision bigint, OUT since timestamptz,
     OUT until timestamptz, OUT operation text, OUT who text,
     OUT transaction xid8) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
+  AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10 SUPPORT
+    docpatterns._versioning_revisions_support;
 COMMENT ON FUNCTION versioning_revisions(regclass, anycompatible, text) IS
   'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
   'this transaction have no since yet. Needs SELECT';
+
+CREATE FUNCTION docpatterns._versioning_newest(rel regclass, key "any", name text, newest bigint,
+  OUT revision bigint, OUT since timestamptz,
+    OUT until timestamptz, OUT operation text, OUT who text,
+    OUT transaction xid8) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
+COMMENT ON FUNCTION docpatterns._versioning_newest(regclass, "any", text, bigint) IS
+  'what versioning_revisions returns, if the newest are few without the others';
 
 CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz,
   name text,

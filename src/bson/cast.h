@@ -119,6 +119,12 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
 
 /*
+ * Sets *at to the time at which something expires: the value is a date, or seconds since 1970.
+ * Returns false for other values, which mean never.
+ */
+extern bool dp_value_expiry(const DpValue *v, TimestampTz *at);
+
+/*
  * A datum of type text, varchar or unknown as the input function of typid reads it.
  */
 extern Datum dp_datum_of_text(Datum given, Oid type, Oid typid, int32 typmod);

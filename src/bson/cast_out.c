@@ -423,6 +423,33 @@ value_to_date(const DpValue *v)
 	return DirectFunctionCall1(timestamp_date, TimestampGetDatum(value_to_timestamp(v, DATEOID)));
 }
 
+/* Expiries are not earlier than the year 1, and not later than this, in seconds since 1970. */
+#define EXPIRY_MIN INT64CONST(-62135596800)
+#define EXPIRY_MAX INT64CONST(9000000000000)
+
+bool
+dp_value_expiry(const DpValue *v, TimestampTz *at)
+{
+	int64 ms;
+
+	if (v->type == DP_TYPE_DATE)
+		ms = dp_get_int64(v->data);
+	else if (dp_type_is_number(v->type))
+	{
+		double seconds = dp_number_approximate(v);
+
+		if (isnan(seconds) || seconds > (double) EXPIRY_MAX)
+			return false;
+		ms = seconds < (double) EXPIRY_MIN ? EXPIRY_MIN * 1000 : (int64) floor(seconds * 1000);
+	}
+	else
+		return false;
+	if (ms > EXPIRY_MAX * 1000)
+		return false;
+	*at = (Max(ms, EXPIRY_MIN * 1000) - DP_EPOCH_SHIFT_MS) * 1000;
+	return true;
+}
+
 static Datum
 value_to_uuid(const DpValue *v)
 {

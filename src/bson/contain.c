@@ -24,12 +24,34 @@
 /* Elements of arrays that are longer than so many bytes are not compared one by one. */
 #define MANY_BYTES 1024
 
+/* So many documents are searched among the elements one by one before these are sorted by a field.
+ */
+#define FEW_SEARCHES 4
+
+/* The documents of an array that have a field, in the order of its value */
+typedef struct FieldOrder
+{
+	const char *name; /* NULL: not made yet */
+	uint32 namelen;
+	int nsearched; /* documents that were searched one by one since then */
+	int few;       /* so many, and twice as many with every field */
+	int n;
+	struct
+	{
+		DpValue key;
+		DpValue document;
+	} * items;
+} FieldOrder;
+
 static bool stored_contains(Datum document, const DpValue *b);
 static bool value_contains(const DpValue *a, const DpValue *b);
 static bool document_contains(const DpValue *a, const DpValue *b);
 static bool array_contains(const DpValue *a, const DpValue *b);
 static bool array_contains_element(const DpValue *a, const DpValue *element);
 static bool array_contains_sorted(const DpValue *a, const DpValue *b);
+static bool by_field_contains(FieldOrder *order, const DpValue *a, const DpValue *element);
+static void order_make(FieldOrder *order, const DpValue *a, const DpElement *field);
+static int order_compare(const void *a, const void *b);
 static bool field_counts(DpFinder *fields, const DpElement *element);
 
 /*
@@ -207,7 +229,8 @@ array_contains(const DpValue *a, const DpValue *b)
 }
 
 /*
- * The same for two long arrays: the elements of a are sorted, and one that is equal contains.
+ * The same for two long arrays: the elements of a are sorted, and one that is equal contains.  A
+ * document may be contained in one that is not equal.
  */
 static bool
 array_contains_sorted(const DpValue *a, const DpValue *b)
@@ -216,6 +239,7 @@ array_contains_sorted(const DpValue *a, const DpValue *b)
 		palloc_extended(sizeof(DpValue) * (Size) dp_array_count(a->data, a->len), MCXT_ALLOC_HUGE);
 	DpIter iter;
 	DpValue value;
+	FieldOrder order = { .few = FEW_SEARCHES };
 	int n = 0;
 	bool result = true;
 
@@ -226,9 +250,87 @@ array_contains_sorted(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&iter, b);
 	while (result && dp_iter_next_value(&iter, &value))
 		result = dp_values_find(values, n, &value) >= 0 ||
-				 (dp_type_is_container(value.type) && array_contains_element(a, &value));
+				 (dp_type_is_container(value.type) && by_field_contains(&order, a, &value));
 	pfree(values);
+	if (order.items != NULL)
+		pfree(order.items);
 	return result;
+}
+
+/*
+ * Whether some element of the array contains the document or array.  An element that contains a
+ * document has a field that is equal to the document's first one, if this is not a container.
+ */
+static bool
+by_field_contains(FieldOrder *order, const DpValue *a, const DpValue *element)
+{
+	DpIter iter;
+	DpElement field;
+	int low = 0;
+	int high;
+
+	dp_iter_init_value(&iter, element);
+	if (element->type != DP_TYPE_DOCUMENT || !dp_iter_next(&iter, &field) ||
+		dp_type_is_container(field.value.type))
+		return array_contains_element(a, element);
+	if (order->name == NULL || order->namelen != field.namelen ||
+		memcmp(order->name, field.name, field.namelen) != 0)
+	{
+		if (order->nsearched++ < order->few)
+			return array_contains_element(a, element);
+		order_make(order, a, &field);
+	}
+
+	CHECK_FOR_INTERRUPTS();
+	for (high = order->n; low < high;)
+	{
+		int middle = low + (high - low) / 2;
+
+		if (dp_value_compare(&order->items[middle].key, &field.value) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < order->n && dp_value_compare(&order->items[low].key, &field.value) == 0; low++)
+		if (document_contains(&order->items[low].document, element))
+			return true;
+	return false;
+}
+
+/* Sorts the documents of an array by a field. */
+static void
+order_make(FieldOrder *order, const DpValue *a, const DpElement *field)
+{
+	DpIter iter;
+	DpValue value;
+
+	if (order->items == NULL)
+		order->items =
+			palloc_extended(sizeof(*order->items) * Max((Size) dp_array_count(a->data, a->len), 1),
+							MCXT_ALLOC_HUGE);
+	order->name = field->name;
+	order->namelen = field->namelen;
+	order->nsearched = 0;
+	order->few = Min(order->few * 2, 1 << 20);
+	order->n = 0;
+	dp_iter_init_value(&iter, a);
+	while (dp_iter_next_value(&iter, &value))
+	{
+		if (value.type != DP_TYPE_DOCUMENT ||
+			!dp_field_find(value.data, value.len, field->name, field->namelen,
+						   &order->items[order->n].key) ||
+			dp_type_is_container(order->items[order->n].key.type))
+			continue;
+		order->items[order->n++].document = value;
+	}
+	qsort(order->items, order->n, sizeof(*order->items), order_compare);
+}
+
+/* By the value of the field, the first member of both. */
+static int
+order_compare(const void *a, const void *b)
+{
+	return dp_value_compare(a, b);
 }
 
 /* Whether some element of the array contains the value. */

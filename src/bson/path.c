@@ -6,7 +6,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "nodes/primnodes.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 
 #include "bson/path.h"
@@ -18,6 +19,8 @@ static int path_parse_next(const char *s, Size len, Size *pos, bool in_list, DpP
 static void path_syntax_error(const char *what, Size pos) pg_attribute_noreturn();
 static DpPath *path_parse_one(const char *s, Size len, Size *pos, bool in_list);
 static bool path_part_is_plain(const DpPathStep *step);
+static bool is_marked(Node *node);
+static bool is_parameter(Node *node);
 static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array);
 
 /* ---------------------------------------------------------------- grammar */
@@ -388,6 +391,7 @@ dp_arg_is_const(FunctionCallInfo fcinfo, int argno)
 {
 	Node *expr = fcinfo->flinfo->fn_expr;
 	List *args;
+	Node *arg;
 
 	if (expr == NULL)
 		return false;
@@ -397,5 +401,37 @@ dp_arg_is_const(FunctionCallInfo fcinfo, int argno)
 		args = ((OpExpr *) expr)->args;
 	else
 		return false;
-	return argno < list_length(args) && IsA(list_nth(args, argno), Const);
+	if (argno >= list_length(args))
+		return false;
+	arg = list_nth(args, argno);
+	return IsA(arg, Const) || is_marked(arg);
+}
+
+/* The mark is a relabelling that changes nothing, which the planner removes everywhere else. */
+Node *
+dp_arg_mark_stable(Node *arg)
+{
+	return is_parameter(arg)
+			   ? (Node *) makeRelabelType((Expr *) arg, exprType(arg), exprTypmod(arg),
+										  exprCollation(arg), COERCE_IMPLICIT_CAST)
+			   : NULL;
+}
+
+static bool
+is_marked(Node *node)
+{
+	RelabelType *relabel = (RelabelType *) node;
+	Node *arg;
+
+	if (!IsA(node, RelabelType))
+		return false;
+	arg = (Node *) relabel->arg;
+	return is_parameter(arg) && relabel->resulttype == exprType(arg) &&
+		   relabel->resulttypmod == exprTypmod(arg) && relabel->resultcollid == exprCollation(arg);
+}
+
+static bool
+is_parameter(Node *node)
+{
+	return IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN;
 }

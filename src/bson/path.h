@@ -138,10 +138,12 @@ typedef struct DpPathCache
 } DpPathCache;
 
 /*
- * Whether an argument is a constant in the expression that calls.  A parameter
- * does not count: the expression may be run again with another value.
+ * Whether an argument is a constant in the expression that calls.  A parameter does not count, as
+ * the expression may be run again with another value, unless planner support has marked it as
+ * stable: dp_arg_mark_stable() returns it marked, or NULL if the argument is not a parameter.
  */
 extern bool dp_arg_is_const(FunctionCallInfo fcinfo, int argno);
+extern Node *dp_arg_mark_stable(Node *arg);
 
 extern DpPath *dp_path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno);
 

@@ -1,7 +1,7 @@
 /*
  * support.c
- *		Planner support for bson_match(), and so for doc @@ filter: the index condition and the
- *		selectivity.
+ *		Planner support for bson_match(), and so for doc @@ filter: the index condition, the
+ *		selectivity, and filters that are parameters.
  *
  * The operator @@ is in no operator class.  For an index of the class bson_ops the planner gets the
  * condition doc @@~ part instead, where part is a filter with those conditions that the index
@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -21,9 +22,13 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
+#include "bson/catalog.h"
+#include "bson/path.h"
 #include "index/query.h"
 #include "index/stats/selectivity.h"
 
+static Node *with_stable_filter(SupportRequestSimplify *request);
+static bool reads_relation(const Query *query);
 static List *index_condition(SupportRequestIndexCondition *request);
 static Const *served_part(SupportRequestIndexCondition *request, Node *document, Const *filter);
 static double estimate_node(const DpFilterNode *node, void *arg);
@@ -37,12 +42,56 @@ dp_bson_match_support(PG_FUNCTION_ARGS)
 {
 	Node *request = (Node *) PG_GETARG_POINTER(0);
 
+	if (IsA(request, SupportRequestSimplify))
+		PG_RETURN_POINTER(with_stable_filter((SupportRequestSimplify *) request));
 	if (IsA(request, SupportRequestIndexCondition))
 		PG_RETURN_POINTER(index_condition((SupportRequestIndexCondition *) request));
 	if (IsA(request, SupportRequestSelectivity) &&
 		dp_match_selectivity_request((SupportRequestSelectivity *) request))
 		PG_RETURN_POINTER(request);
 	PG_RETURN_POINTER(NULL);
+}
+
+/*
+ * doc @@ $1 with its parameter marked as one that stays the same while the expression lives, so
+ * that a large filter is not compared for each row; or NULL.  An expression in a query that reads
+ * a relation lives for one execution.  Without a relation PL/pgSQL evaluates it again with other
+ * values of its variables.
+ */
+static Node *
+with_stable_filter(SupportRequestSimplify *request)
+{
+	FuncExpr *call = request->fcall;
+	Node *marked;
+	Oid bson;
+	Oid operator;
+
+	if (request->root == NULL || list_length(call->args) != 2 ||
+		!reads_relation(request->root->parse))
+		return NULL;
+	marked = dp_arg_mark_stable(lsecond(call->args));
+	if (marked == NULL)
+		return NULL;
+	bson = exprType(marked);
+	operator= OpernameGetOprid(list_make2(makeString(get_namespace_name(dp_types()->schema)),
+										  makeString("@@")),
+							   bson, bson);
+	if (!OidIsValid(operator) || get_opcode(operator) != call->funcid)
+		return NULL;
+	return (Node *) make_opclause(operator, BOOLOID, false, linitial(call->args), (Expr *) marked,
+								  InvalidOid, call->inputcollid);
+}
+
+/* Whether a query had anything in FROM before the planner put an empty row there. */
+static bool
+reads_relation(const Query *query)
+{
+	ListCell *cell;
+
+	foreach(cell, query->rtable)
+		if (((RangeTblEntry *) lfirst(cell))->rtekind != RTE_RESULT)
+			return true;
+	return false;
 }
 
 /*
@@ -67,6 +116,11 @@ index_condition(SupportRequestIndexCondition *request)
 		return NIL;
 	document = linitial(args);
 	filter = lsecond(args);
+
+	/* an index evaluates it once anyway */
+	if (IsA(filter, RelabelType) &&
+		exprType(filter) == exprType((Node *) ((RelabelType *) filter)->arg))
+		filter = (Node *) ((RelabelType *) filter)->arg;
 
 	/* the operator class is ours if its operator is this function */
 	operator= get_opfamily_member(request->opfamily, exprType(filter), exprType(filter),

@@ -41,6 +41,7 @@ static Oid depend_link(Form_pg_trigger form, Oid relid, const char *link_id, boo
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *link_id, Oid main);
 static void depend_side(Oid relid);
+static bool dropped_by_citus(Oid relid);
 static int64 depend_others_on(Oid relid, bool removes);
 static bool trigger_elsewhere(Oid trigger, Oid relid);
 static void options_lock(const char *declared, const char *after);
@@ -51,17 +52,25 @@ static const char *first_argument(Relation rel, HeapTuple tuple);
 void
 dp_depend_relation(Oid relid)
 {
-	/* Citus drops shards, and tables that it keeps on other servers, each by itself */
-	if (dp_shard_id(relid) != 0 || dp_called_by_citus())
+	if (dropped_by_citus(relid))
 		return;
 	depend_main(relid);
 	depend_side(relid);
 	dp_depend_patterns(relid);
 }
 
+/* Citus drops shards, and tables that it keeps on other servers, each by itself. */
+static bool
+dropped_by_citus(Oid relid)
+{
+	return dp_called_by_citus() || dp_shard_id(relid) != 0;
+}
+
 void
 dp_depend_patterns(Oid relid)
 {
+	if (dropped_by_citus(relid))
+		return;
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 		if ((*p)->depend != NULL)
 			(*p)->depend(relid);

@@ -50,6 +50,7 @@
 #include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/tenant.h"
 
 /* Temporary tables of this session with ON COMMIT DELETE ROWS, which no catalog shows */
 static List *emptied = NIL;
@@ -245,6 +246,7 @@ trigger_created(CreateTrigStmt *stmt)
 	CommandCounterIncrement();
 	dp_depend_lock_links(relid, stmt->args);
 	dp_depend_relation(relid);
+	dp_tenant_trigger_created(relid);
 	shard_triggers(relid);
 }
 

@@ -47,8 +47,6 @@
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
 
-static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
-						int nextra, Oid *types, Datum *values, bool read_only);
 static Oid relation_owner(Oid relid);
 static void require_seen(Oid rel);
 static void require_sides(DpDecl *decl);
@@ -110,7 +108,7 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	}
 
 	SPI_connect();
-	rows = call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
+	rows = dp_pattern_call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
 	for (i = 0; i < rows; i++)
 	{
 		Datum values[7];
@@ -256,9 +254,9 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
 	/* altering is the same for all patterns, except for functions that _pattern_alter() calls */
-	if (call_hook(rel, strcmp(verb, "alter") == 0 ? "pattern" : text_argument(fcinfo, 2), verb,
-				  text_argument(fcinfo, 3), PG_ARGISNULL(4) || repair ? 0 : 1, &type, &value,
-				  false) == 1)
+	if (dp_pattern_call_hook(rel, strcmp(verb, "alter") == 0 ? "pattern" : text_argument(fcinfo, 2),
+							 verb, text_argument(fcinfo, 3), PG_ARGISNULL(4) || repair ? 0 : 1,
+							 &type, &value, false) == 1)
 	{
 		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 		if (result != NULL)
@@ -367,10 +365,9 @@ dp_pattern_object_name(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
 }
 
-/* Runs SELECT * FROM _<pattern>_<verb>(rel, name, ...) as the table's owner. */
-static uint64
-call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int nextra, Oid *types,
-		  Datum *values, bool read_only)
+uint64
+dp_pattern_call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int nextra,
+					 Oid *types, Datum *values, bool read_only)
 {
 	StringInfoData sql;
 	char *function = psprintf("_%s_%s", pattern, verb);
@@ -429,8 +426,8 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 		dp_require_own_sides(decl);
 
 	SPI_connect();
-	if (call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0, NULL, NULL,
-				  true) != 1)
+	if (dp_pattern_call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0,
+							 NULL, NULL, true) != 1)
 		elog(ERROR, "a pattern's function returned no row");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 

@@ -160,4 +160,11 @@ extern const DpPattern *dp_pattern_of_function(Oid function);
 /* The function _<pattern>_<verb> of the extension with these arguments, or InvalidOid. */
 extern Oid dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types);
 
+/*
+ * Runs SELECT * FROM _<pattern>_<verb>(rel, name, ...), inside SPI_connect(), as the table's owner
+ * in a security-restricted operation.  Returns the number of rows, which are in SPI_tuptable.
+ */
+extern uint64 dp_pattern_call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
+								   int nextra, Oid *types, Datum *values, bool read_only);
+
 #endif /* DP_KIT_REGISTRY_H */

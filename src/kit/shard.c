@@ -26,6 +26,7 @@
 #include "kit/registry.h"
 #include "kit/shard.h"
 #include "kit/sql/text.h"
+#include "kit/tenant.h"
 
 /* A row of pg_dist_shard. */
 typedef struct Shard
@@ -347,6 +348,18 @@ shard_read(Oid relid, Shard *shard)
 		shard->is_copy = DatumGetChar(catalog_value(row, columns, "repmodel", &isnull)) == COPIED;
 	}
 	return row != NULL;
+}
+
+bool
+dp_shard_is_new(Oid relid)
+{
+	char *digits = get_rel_name(relid);
+	TupleDesc columns;
+
+	digits = digits == NULL ? NULL : strrchr(digits, '_');
+	return digits != NULL && has_shard_triggers(relid, digits) &&
+		   catalog_row("pg_dist_shard", "shardid", F_INT8EQ,
+					   Int64GetDatum(strtoll(digits + 1, NULL, 10)), &columns) == NULL;
 }
 
 /* A table with a name like that of a shard has triggers whose names do not end so. */

@@ -7,15 +7,54 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "kit/declaration.h"
 #include "kit/shard.h"
+#include "kit/tenant.h"
+
+/* Shards that Citus makes in the transaction that has this ID */
+static List *made = NIL;
+static TransactionId made_by = InvalidTransactionId;
+
+void
+dp_tenant_trigger_created(Oid relid)
+{
+	TransactionId xid = GetTopTransactionIdIfAny();
+	MemoryContext old;
+
+	if (!dp_maintain || !dp_called_by_citus() || !dp_shard_is_new(relid))
+		return;
+	if (!TransactionIdEquals(xid, made_by))
+		made = NIL; /* freed with its transaction */
+	made_by = xid;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	made = list_append_unique_oid(made, relid);
+	MemoryContextSwitchTo(old);
+}
+
+void
+dp_tenant_require_made(Oid relid)
+{
+	if (likely(made == NIL))
+		return;
+	if (!TransactionIdEquals(made_by, GetTopTransactionIdIfAny()))
+		made = NIL;
+	else if (list_member_oid(made, relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot copy rows into shards of a table with patterns"),
+				 errdetail("Patterns would change rows that they have changed already."),
+				 errhint("Use pattern_distribute_schema() or collection_distribute() instead of "
+						 "Citus's functions.")));
+}
 
 /*
  * _tenant_join(rel): distributes a table in a distributed schema, as its own statement would.

@@ -13,6 +13,7 @@
 #include "kit/note.h"
 #include "kit/registry.h"
 #include "kit/shard.h"
+#include "kit/tenant.h"
 #include "kit/trigger.h"
 
 static uint32 event_bit(TriggerEvent event);
@@ -72,6 +73,7 @@ dp_trigger_enter(FunctionCallInfo fcinfo, const char *pattern, uint32 events)
 		return NULL;
 	if (dp_trigger_elsewhere(trigdata))
 		return NULL;
+	dp_tenant_require_made(RelationGetRelid(trigdata->tg_relation));
 	decl = dp_decl_of_trigger(fcinfo, pattern);
 	if (decl == NULL && row)
 		ereport(

@@ -9,6 +9,7 @@
 
 #include "bson/compare.h"
 #include "bson/text.h"
+#include "mql/projection.h"
 #include "mql/update_tree.h"
 
 /* The arguments that an update is compiled from: update, filter, array_filters */
@@ -33,6 +34,7 @@ typedef enum UpdateForm
 static Datum update_call(FunctionCallInfo fcinfo, UpdateForm form, bool immutable);
 static DpUpdate *update_cached(FunctionCallInfo fcinfo, UpdateForm form, bool immutable);
 static struct varlena *replace(const DpValue *replacement, const DpValue *doc);
+static void part_paths(DpBuilder *b, const DpUpdateNode *node);
 static void check_id(const DpValue *before, const DpValue *after);
 static struct varlena *id_first(struct varlena *doc);
 static void add_equal(const char *path, uint32 pathlen, const DpValue *value, void *arg);
@@ -236,6 +238,51 @@ bool
 dp_update_replaces(const DpUpdate *update)
 {
 	return update->replacement != NULL;
+}
+
+struct varlena *
+dp_update_part(const DpUpdate *update, struct varlena *doc)
+{
+	DpBuilder b;
+	DpValue spec;
+	DpValue value = dp_value_of_document(doc);
+	struct varlena *part;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (update->root->nchildren == 0)
+	{
+		dp_builder_end(&b);
+		return dp_builder_finish_bson(&b);
+	}
+	if (!update->touches_id)
+		dp_builder_append_int32(&b, "_id", 3, 0);
+	part_paths(&b, update->root);
+	dp_builder_end(&b);
+	spec = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+	part = dp_projection_apply(dp_projection_compile(&spec, 0), &value, NULL);
+	return part != NULL ? part : doc;
+}
+
+/* Appends the paths below a node as fields of a projection. */
+static void
+part_paths(DpBuilder *b, const DpUpdateNode *node)
+{
+	int i;
+
+	for (i = 0; i < node->nchildren; i++)
+	{
+		const DpUpdateNode *child = node->children[i];
+		bool ends = child->kind != UPDATE_FIELDS || child->has_positional;
+		int j;
+
+		for (j = 0; j < child->nchildren && !ends; j++)
+			ends = child->children[j]->step.is_index;
+		if (ends)
+			dp_builder_append_int32(b, child->path, child->pathlen, 1);
+		else
+			part_paths(b, child);
+	}
 }
 
 /* Raises INVALID_PARAMETER_VALUE if a document lost its _id. */

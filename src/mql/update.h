@@ -35,6 +35,12 @@ extern struct varlena *dp_update_apply(DpUpdate *update, struct varlena *doc, bo
 /* The document that an upsert inserts, in the current memory context. */
 extern struct varlena *dp_update_insert(DpUpdate *update);
 
+/*
+ * The part of a document that the paths of the operators name, in the current memory context: of
+ * elements of an array the whole array.  The update must have operators.
+ */
+extern struct varlena *dp_update_part(const DpUpdate *update, struct varlena *doc);
+
 /* Whether the update is a document that replaces the whole one. */
 extern bool dp_update_replaces(const DpUpdate *update);
 

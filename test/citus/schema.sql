@@ -151,6 +151,21 @@ BEGIN
   FOR s IN SELECT * FROM public.scenes ORDER BY n LOOP INSERT INTO public.answers VALUES (way, stage, s.name, public.answer(s.probe)); COMMIT; END LOOP;
   PERFORM set_config('search_path', 'public', false);
 END $$;
+CREATE PROCEDURE verbs(way text, verb text) LANGUAGE plpgsql AS $$
+DECLARE d record;
+BEGIN
+  FOR d IN SELECT q.rel::text AS rel, q.pattern, q.name FROM pattern_list() q JOIN pg_class c ON c.oid = q.rel WHERE c.relnamespace = to_regnamespace(way) AND NOT (q.pattern = 'polymorphic_merge' AND verb ~ 'disable') ORDER BY q.pattern = 'tree', 1, 2 LOOP
+    CONTINUE WHEN NOT EXISTS (SELECT FROM pattern_list(d.rel::regclass) q WHERE q.name = d.name);
+    CALL play(way, 'verbs', format(verb, d.rel, d.name));
+  END LOOP;
+END $$;
+CREATE FUNCTION documents(way text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE c record;
+BEGIN
+  FOR c IN SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(way) AND relkind = 'r' AND relname NOT IN ('merged', 'cats_up_removed') LOOP
+    RETURN QUERY EXECUTE format('SELECT format(''%s: %%s'', t) FROM %I.%I t', c.relname, way, c.relname);
+  END LOOP;
+END $$;
 CREATE FUNCTION server(way text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(DISTINCT nodeport::text, ' ') FROM citus_shards s JOIN pg_class c ON c.oid = s.table_name WHERE c.relnamespace = to_regnamespace(way) $$;
 CREATE FUNCTION move(way text, mode text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE n record;
@@ -181,6 +196,10 @@ CALL probe('plain', '1');
 CALL probe('before', 'declared');
 SELECT try($$SELECT citus_schema_distribute('after')$$) AS refused \gset
 SELECT is(:'refused'::text, 'XX000', 'Citus distributes no tables with triggers');
+SET citus.enable_unsafe_triggers = on;
+SELECT try($$SELECT citus_schema_distribute('after')$$) AS refused \gset
+SELECT isnt(:'refused'::text, 'done', 'nor does it copy their rows where triggers are allowed');
+RESET citus.enable_unsafe_triggers;
 SELECT pattern_distribute_schema('after') AS n \gset
 SELECT is(:n::bigint, (SELECT count(DISTINCT tgrelid) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = 'plain'::regnamespace AND c.relkind = 'r' AND g.tgname LIKE 'zz_docpatterns%'), 'pattern_distribute_schema');
 CALL probe('after', 'distributed');
@@ -224,14 +243,20 @@ CALL probe('before', 'written back');
 CALL probe('after', 'written back');
 SELECT same('before', 'written back', '4');
 SELECT same('after', 'written back', '4');
+CALL verbs('plain', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('before', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('after', 'SELECT pattern_repair(%L, %L)');
+CALL verbs('after', 'CALL pattern_build(%L, %L, NULL)');
+SELECT is_empty('SELECT * FROM pattern_check()', 'all is consistent');
 SELECT is(answer('SELECT key, operation FROM (SELECT key, operation FROM before.fed_feed ORDER BY number) f'), answer('SELECT key, operation FROM (SELECT key, operation FROM plain.fed_feed ORDER BY number) f'), 'numbers of a feed grow from server to server');
 
 SELECT is(pattern_undistribute_schema('before'), :n::bigint, 'pattern_undistribute_schema');
 SELECT is(pattern_undistribute_schema('after'), :n::bigint, 'of both');
+CALL probe('plain', 'repaired');
 CALL probe('before', 'undistributed');
 CALL probe('after', 'undistributed');
-SELECT same('before', 'undistributed', '4');
-SELECT same('after', 'undistributed', '4');
+SELECT same('before', 'undistributed', 'repaired');
+SELECT same('after', 'undistributed', 'repaired');
 CALL writes('plain', 5);
 CALL writes('before', 5);
 CALL writes('after', 5);
@@ -246,16 +271,69 @@ SELECT is_empty($$SELECT * FROM failures$$, 'no statement failed');
 -- ---------------------------------------------------------------- what is left behind is as in a schema that was never distributed
 
 CREATE FUNCTION made(way text) RETURNS SETOF text LANGUAGE sql AS $$
-  SELECT replace(regexp_replace(x, '[0-9a-f]{32}', 'link', 'g'), way, 'schema') FROM (
+  SELECT replace(regexp_replace(x, '[0-9a-f]{32}', 'link', 'g'), way || '.', 'schema.') FROM (
     SELECT format('%s on %s', g.tgname, c.relname) FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid WHERE c.relnamespace = to_regnamespace(way) AND NOT g.tgisinternal
     UNION ALL SELECT format('%s %s %s %s', c.relname, c.relkind, c.reloptions, obj_description(c.oid, 'pg_class')) FROM pg_class c WHERE c.relnamespace = to_regnamespace(way) AND c.relkind IN ('r', 'v')
     UNION ALL SELECT format('%s: %s', c.relname, pg_get_viewdef(c.oid)) FROM pg_class c WHERE c.relnamespace = to_regnamespace(way) AND c.relkind = 'v'
     UNION ALL SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = to_regnamespace(way)
     UNION ALL SELECT format('%s depends on %s (%s)', pg_describe_object(d.classid, d.objid, d.objsubid), pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid), d.deptype) FROM pg_depend d JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
       WHERE c.relnamespace = to_regnamespace(way) AND c.relkind = 'r' AND d.classid IN ('pg_trigger'::regclass, 'pg_class'::regclass, 'pg_proc'::regclass) AND d.refobjsubid = 0 AND d.objsubid = 0
-  ) AS q (x)
+    UNION ALL SELECT p.oid::regprocedure::text || pg_get_functiondef(p.oid) FROM pg_proc p WHERE p.pronamespace = to_regnamespace(way)
+  ) AS q (x) WHERE x NOT LIKE 'toast table%'
 $$;
 SELECT set_eq($$SELECT * FROM made('before')$$, $$SELECT * FROM made('plain')$$, 'objects and dependencies of the schema that was distributed before');
 SELECT set_eq($$SELECT * FROM made('after')$$, $$SELECT * FROM made('plain')$$, 'and after');
+
+-- ---------------------------------------------------------------- refusals
+
+CREATE SCHEMA elsewhere;
+CREATE SCHEMA other;
+CREATE SCHEMA third;
+SELECT citus_schema_distribute('other'), citus_schema_distribute('third') \gset
+SELECT count(collection_create(c)) FROM unnest('{third.a,third.b,other.b,elsewhere.b}'::text[]) c \gset
+SELECT is(try(command), '0A000', command) FROM unnest(ARRAY[
+  $$SELECT computed_enable('third.a', 'other.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('third.a', 'elsewhere.b', 'x', '{n: {$count: {}}}')$$, $$SELECT computed_enable('elsewhere.b', 'third.a', 'x', '{n: {$count: {}}}')$$,
+  $$SELECT reference_enable('third.a', 'o', 'other.b', live => '{x}')$$, $$SELECT query_table_create('elsewhere.q', 'third.a', '{u}')$$, $$SELECT query_table_create('third.q', 'elsewhere.b', '{u}')$$, $$SELECT kv_create('third')$$,
+  $$SELECT bucket_create('third.q', columns => 'g int, ts timestamptz', group_by => '{g}', time_field => 'ts')$$, $$CREATE TABLE elsewhere.q AS SELECT collection_create('third.q') AS c$$]) command;
+SELECT is(try('PREPARE p AS SELECT collection_create(''third.q''); EXECUTE p'), 'done', 'a prepared statement may create a collection') \gset
+SELECT try($$SELECT outlier_enable('third.a', 'o', 2)$$) \gset
+SELECT throws_ok($$SELECT citus_schema_undistribute('third')$$, '0A000', 'cannot replace table "a" because it is one of two tables of a pattern', 'Citus alone would drop the side table');
+SELECT is(try('DROP TABLE third.a'), '2BP01', 'a table with a side table is not dropped by accident');
+DROP TABLE third.a CASCADE;
+SELECT is(to_regclass('third.a_o_extras'), NULL, 'with CASCADE both go');
+SELECT kv_create('game'), bucket_create('elsewhere.q', columns => 'g int, ts timestamptz', group_by => '{g}', time_field => 'ts') \gset
+SELECT throws_ok($$SELECT pattern_distribute_schema('game')$$, '0A000', 'cannot distribute schema "game"', 'a key-value space');
+SELECT throws_ok($$SELECT pattern_distribute_schema('elsewhere')$$, '0A000', 'cannot distribute schema "elsewhere"', 'buckets');
+CREATE SCHEMA copied;
+SELECT collection_create('copied.a'), collection_create('copied.b') \gset
+SELECT computed_enable('copied.a', 'copied.b', 'x', '{k: {$count: {}}}') \gset
+INSERT INTO copied.a (doc) VALUES ('{_id: 1}');
+INSERT INTO copied.b (doc) VALUES ('{_id: 1, x: 1}');
+SET citus.enable_unsafe_triggers = on;
+SELECT throws_ok($$SELECT citus_schema_distribute('copied')$$, 'XX000', 'cannot copy rows into shards of a table with patterns', 'triggers would count the rows again');
+RESET citus.enable_unsafe_triggers;
+SELECT is(answer('SELECT doc FROM copied.a'), '("{""_id"": 1, ""k"": 1}")', 'nothing has changed');
+BEGIN;
+SELECT collection_create('third.fed'), 'made' AS made \gset
+SELECT change_feed_enable('third.fed') \gset
+INSERT INTO third.fed (doc) VALUES ('{_id: 1}');
+COMMIT;
+SELECT is(answer('SELECT operation FROM third.fed_feed'), '(insert)', 'declared and written to in one transaction');
+CREATE SCHEMA half;
+SELECT collection_create('half.a'), collection_create('half.b') \gset
+SELECT computed_enable('plain.movies', 'half.a', 'x', '{k: {$count: {}}}') \gset
+SELECT throws_ok($$SELECT pattern_distribute_schema('half')$$, '0A000', 'cannot distribute schema "half"', 'one of two tables');
+SELECT throws_ok($$SELECT pattern_distribute_schema('nowhere')$$, '3F000', NULL, 'no schema');
+SELECT throws_ok($$SELECT pattern_distribute_schema(NULL)$$, '22004', NULL, 'NULL');
+
+-- ---------------------------------------------------------------- distributed again, and without patterns
+
+SELECT pattern_disable('plain.movies', 'k') \gset
+SELECT pattern_distribute_schema('before') \gset
+CALL verbs('plain', 'SELECT pattern_disable(%L, %L)');
+CALL verbs('before', 'SELECT pattern_disable(%L, %L)');
+SELECT is((SELECT count(*) FROM pattern_list() l JOIN pg_class c ON c.oid = l.rel WHERE c.relnamespace IN ('before'::regnamespace, 'plain'::regnamespace) AND l.pattern <> 'polymorphic_merge'), 0::bigint, 'all patterns are disabled');
+SELECT set_eq($$SELECT * FROM documents('before')$$, $$SELECT * FROM documents('plain')$$, 'and documents are as they were');
+SELECT is_empty($$SELECT * FROM failures$$, 'no statement failed');
 
 SELECT * FROM finish();

@@ -28,8 +28,12 @@ for node in ast.walk(ast.parse(open('main.py').read())):
         names.append(node.module)
 names = {name.split('.')[0] for name in names}
 names |= {'bson'} if any(name.startswith('bson_') for name in names) else set()
-print(*sorted(name for name in names if not importlib.util.find_spec(name)), sep='\n')
+for name in sorted(names):
+    if not importlib.util.find_spec(name):
+        print(name)
 PY
+      # shellcheck disable=SC2046
+      missing $(sed -n 's/^# Needs //p' main.py)
       ;;
     *.mjs)
       # shellcheck disable=SC2046

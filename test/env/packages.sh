@@ -56,6 +56,7 @@ missing() {
       [ -e "/usr/lib/python3/dist-packages/$module" ] || echo "python3-$module"
     done
     ls /usr/lib/python3/dist-packages/bson/_cbson*.so >/dev/null 2>&1 || echo python3-bson-ext
+    command -v redis-server >/dev/null || echo redis-server
     command -v javac >/dev/null || echo default-jdk-headless
     [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
     [ -e /usr/share/java/bson.jar ] || echo libmongodb-java

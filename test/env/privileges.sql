@@ -9,6 +9,8 @@ SELECT p.oid::regprocedure AS function, p.proname AS name, p.prokind = 'p' AS is
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'docpatterns'
 WHERE p.prokind IN ('f', 'p') AND p.pronamespace = 'public'::regnamespace AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[])
+  -- needs Citus
+  AND p.proname !~ 'distribute'
   -- the other form of a function that takes "any", for arguments without a type
   AND NOT EXISTS (SELECT FROM pg_proc o WHERE o.proname = p.proname AND o.prosrc = p.prosrc AND '"any"'::regtype = ANY (o.proargtypes) AND '"any"'::regtype <> ALL (p.proargtypes));
 CREATE TEMP TABLE catalogue AS
@@ -61,9 +63,15 @@ pattern_disable_all() | | of all tables: does it for those that the caller owns
 pattern_disable_all('spilled') | OWN
 pattern_stats() | | of all tables: shows those that the caller owns
 pattern_stats('spilled') | OWN
+pattern_due() | | of all tables: shows those that the caller owns
+pattern_due('spilled') | OWN
+pattern_maintain() | | of all tables: does it for those that the caller owns
+pattern_maintain('spilled') | OWN
 pattern_relink() | | of all tables: does it for those that the caller owns
 pattern_relink('spilled') | OWN
-pattern_advise('docs') | SELECT
+pattern_advise('docs') | SELECT | | pattern_advise(regclass,integer,text)
+pattern_advise() | | of all tables: shows those that the caller may read | pattern_advise()
+pattern_trial('docs', 'UPDATE docs SET doc = doc') | SELECT, CREATE
 pattern_whole('{has_extras: true}', 'spilled', '1'::bson_value) | SELECT
 outlier_enable('bare', 'tags', 5) | OWN, CREATE
 outlier_enable('bare', 'tags', 5, extras => 'others', on_field => 'of') | OWN, OWN others, CREATE | `extras` names a table that exists
@@ -145,6 +153,7 @@ versioning_revert('revised', 5, 1) | SELECT, INSERT, UPDATE | the document is go
 versioning_purge('revised', now()) | OWN
 versioning_redact('revised', 1, 'm') | OWN
 change_feed_enable('bare') | OWN, CREATE
+ttl_enable('bare', 'at') | OWN, CREATE
 change_feed_read('watched') | SELECT
 change_feed_position('watched') | SELECT
 change_feed_purge('watched', 0) | OWN
@@ -169,6 +178,7 @@ relationship_link('bare', 'kids', 'made', on_field => 'of') | SELECT, UPDATE, CR
 relationship_link('bare', 'kids', 'third', on_field => 'of') | SELECT, UPDATE, INSERT third, UPDATE/DELETE/TRUNCATE third | `child` exists
 query_table_create('made', 'bare', '{n}') | OWN, CREATE
 query_table_read('by_n', 1) | SELECT
+query_table_purge('by_n') | OWN
 single_table_create('made', 1) | CREATE
 single_table_entity('app', 'user', 'U#{id}', 'S') | OWN, CREATE
 single_table_key('app', 'item', '{id: 1}')
@@ -179,6 +189,8 @@ single_table_update('app', 'I#7', 'S', '{$set: {entity: "item", id: 7}}', upsert
 single_table_delete('app', 'I#1', 'S') | SELECT, UPDATE, DELETE
 single_table_query('app', 'I#1') | SELECT
 single_table_batch_get('app', '[{"PK": "I#1", "SK": "S"}]') | SELECT
+single_table_batch_write('app', '[{"put": {"entity": "item", "doc": {"id": 3}}}]') | SELECT, INSERT, UPDATE | a `put`
+single_table_batch_write('app', '[{"delete": {"PK": "I#1", "SK": "S"}}]') | SELECT, UPDATE, DELETE | a `delete`
 single_table_transact('app', '[{"put": {"entity": "item", "doc": {"id": 3}}}]') | SELECT, INSERT, UPDATE | a `put`
 single_table_transact('app', '[{"update": {"PK": "I#1", "SK": "S", "update": {"$inc": {"n": 1}}}}]') | SELECT, UPDATE | an `update` or a `check`
 single_table_transact('app', '[{"delete": {"PK": "I#1", "SK": "S"}}]') | SELECT, UPDATE, DELETE | a `delete`
@@ -197,6 +209,7 @@ bucket_from_table('measured', 'rows', NULL, keep_source => true) | OWN, SELECT r
 bucket_to_table('measured', 'made', NULL) | OWN, CREATE
 kv_create('newspace') | CREATE DATABASE
 kv_hset('game', 'h', 'f', 2) | INSERT hashes, UPDATE hashes
+kv_hsetnx('game', 'h', 'f', 2) | INSERT hashes
 kv_hget('game', 'h', 'f') | SELECT hashes
 kv_hmget('game', 'h', 'f') | SELECT hashes
 kv_hgetall('game', 'h') | SELECT hashes
@@ -229,6 +242,9 @@ kv_zrevrank('game', 'z', 'a') | SELECT scores
 kv_zrange('game', 'z', 0, -1) | SELECT scores
 kv_zrevrange('game', 'z', 0, -1) | SELECT scores
 kv_zrangebyscore('game', 'z', 0, 9) | SELECT scores
+kv_zrevrangebyscore('game', 'z', 9, 0) | SELECT scores
+kv_zremrangebyscore('game', 'z', 0, 1) | SELECT scores, DELETE scores
+kv_zremrangebyrank('game', 'z', 0, 0) | SELECT scores, DELETE scores
 kv_zpopmin('game', 'z') | SELECT scores, DELETE scores
 kv_zpopmax('game', 'z') | SELECT scores, DELETE scores
 kv_zunionstore('game', 'y', '{z}') | SELECT scores, INSERT scores, UPDATE scores, DELETE scores
@@ -236,12 +252,14 @@ kv_zunionstore('game', 'y', '{z,s}') | SELECT scores, INSERT scores, UPDATE scor
 kv_zinterstore('game', 'y', '{z}') | SELECT scores, INSERT scores, UPDATE scores, DELETE scores
 kv_zinterstore('game', 'y', '{z,s}') | SELECT scores, INSERT scores, UPDATE scores, DELETE scores, SELECT sets | of a set
 kv_del('game', 'h') | DELETE keys
+kv_rename('game', 'h', 'h2') | INSERT keys, DELETE keys
 kv_exists('game', 'h') | SELECT keys
 kv_type_of('game', 'h') | SELECT keys
 kv_expire('game', 'h', 100) | UPDATE keys
 kv_persist('game', 'h') | UPDATE keys
 kv_ttl('game', 'h') | SELECT keys
 kv_keys('game') | SELECT keys
+kv_scan('game') | SELECT keys
 kv_purge('game') | SELECT hashes, SELECT keys, DELETE keys, SELECT scores, SELECT sets
 kv_leaderboard('game', 'third', 'others', 'n') | SELECT keys, OWN others, INSERT scores, UPDATE scores, DELETE scores
 $catalogue$), '\n') WITH ORDINALITY l (line, n), regexp_split_to_array(l.line, ' *[|] *') f;

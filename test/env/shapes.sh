@@ -27,7 +27,7 @@ SELECT polymorphic_enable('movies', by => 'kind', common => '{required: ["title"
        polymorphic_variant('movies', 'film', schema => '{required: ["minutes"], properties: {minutes: {bsonType: "int"}}}', indexes => '{minutes}'), polymorphic_variant('movies', 'series', schema => '{required: ["seasons"]}');
 SELECT versioning_enable('movies'), change_feed_enable('movies');
 CREATE INDEX movies_director ON movies ((movies_as_v1(doc) ->> 'director'));
-SELECT payload_enable('messages', 'body', '{sender: "jsonpath:$.from", size: "jsonpath:$.size::int"}');
+SELECT payload_enable('messages', 'body', '{sender: "jsonpath:$.from", size: "jsonpath:$.size::int"}'), ttl_enable('messages', 'until', '1 day');
 SELECT polymorphic_merge('merged', merge_on => 'c', sources => '{crm,billing,support}', arrays => '{support}', fields => '{billing: {total: 1}}');
 SELECT preallocated_enable('shows', 'seats', preallocated_grid('{3,4}'), store => 'slots', available_field => 'free'), change_feed_enable('shows', notify => false);
 SELECT preallocated_enable('halls', 'days', preallocated_pool(5), store => 'document', available_field => 'left'), versioning_enable('halls', storage => 'full', keep => 50);
@@ -49,6 +49,7 @@ SELECT attribute_enable('"o''S.chema"."T ""t%s"', '"li''st ""%s"', prefix => 'x 
        versioning_enable('"o''S.chema"."T ""t%s"', revision_field => '"re''v %s"'), change_feed_enable('"o''S.chema"."T ""t%s"', name => 'fe''"ed %s', notify => false), preallocated_enable('"o''S.chema"."T ""t%s"', '"se''at %s"', preallocated_pool(2), store => 'slots', available_field => '"fr''ee %s"'),
        relationship_enable('"o''S.chema"."T ""t%s"', 'friends', '"o''S.chema"."T ""t%s"', 'friends', name => 're''l "%s'), query_table_create('"o''S.chema"."Q ""q%s"', '"o''S.chema"."T ""t%s"', '{"\"ke''y %s\""}', name => 'qu''"ery %s'),
        single_collection_enable('"o''S.chema"."T ""t%s"', types => ARRAY['ty''"pe %s'], name => 'si''"ng %s'), kv_create('o''S.pace "k%s'), kv_leaderboard('o''S.pace "k%s', 'it''s %s', '"o''S.chema"."T ""t%s"', 'x', name => 'bo''"ard %s');
+SELECT ttl_enable('"o''S.chema"."T ""t%s"', '"un''til ""%s"', '1 day', name => 'tt''"l %s');
 
 INSERT INTO movies_v1 (doc) SELECT bson_build('_id', i, 'title', 't' || i, 'kind', (ARRAY['film', 'series'])[i % 2 + 1], 'minutes', i, 'seasons', i, 'director', 'd' || i, 'release_US', i, 'release_UK', -i) FROM generate_series(1, 12) i;
 UPDATE movies_current SET doc = bson_set(doc, 'directors.1', 'second') WHERE _id <= 4;

@@ -113,8 +113,8 @@ SELECT single_collection_enable('cat', id_fields => '{"it''s \"b\" %s": "n"}', s
 INSERT INTO cat (doc) SELECT bson_build('_id', i, 'docType', 'it''s "b" %s', 'n', i) FROM generate_series(1, 5) i;
 INSERT INTO cat (doc) SELECT bson_build('_id', 100 + i, 'docType', 'note', 'relatedTo', bson_array(1 + i % 5)) FROM generate_series(1, 9) i;
 INSERT INTO keyed (doc) VALUES ('{_id: 1, k: "a"}'), ('{_id: 2, k: "a::b"}'), ('{_id: 3, k: "a::b::c"}');
-SELECT query_table_create('sold_by_user', 'sold', '{u}', '{d: -1, n: 1}', '{t: 1, twice: {$multiply: ["$t", 2]}}', '{d: "date", t: "numeric(10,2)"}');
-INSERT INTO sold (doc) SELECT bson_build('_id', i, 'u', i % 5, 'd', date '2024-01-01' + i % 9, 'n', i, 't', i * 1.5) FROM generate_series(1, 30) i;
+SELECT query_table_create('sold_by_user', 'sold', '{u}', '{d: -1, n: 1}', '{t: 1, twice: {$multiply: ["$t", 2]}}', '{d: "date", t: "numeric(10,2)"}', ttl_field => 'until');
+INSERT INTO sold (doc) SELECT bson_build('_id', i, 'u', i % 5, 'd', date '2024-01-01' + i % 9, 'n', i, 't', i * 1.5, 'until', 4000000000) FROM generate_series(1, 30) i;
 SELECT single_table_create('items', 2, 'ttl');
 SELECT single_table_entity('items', 'person', 'USER#{id}', 'PROFILE', gsi1_pk => 'MAIL#{mail}'), single_table_entity('items', 'item', 'USER#{id}', 'ITEM#{n:04}', gsi2_pk => 'STATUS#{status}', view_name => 'an''s "items" %s');
 INSERT INTO items (doc) SELECT bson_build('entity', 'item', 'id', i % 3, 'n', i, 'status', 'paid', 'ttl', 4000000000) FROM generate_series(1, 9) i;

@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(37);
+SELECT plan(40);
 
 SELECT function_returns(f, ARRAY[t, t], 'boolean', f || '(' || t || ', ' || t || ')') FROM unnest('{bson_contains,bson_contained}'::text[]) f, unnest('{bson,bson_value}'::text[]) t;
 SELECT is((SELECT string_agg(concat_ws(' ', o.oprname, c.oprname, o.oprleft::regtype, o.oprrest, o.oprjoin), ', ' ORDER BY o.oprname::text COLLATE "C", o.oprleft)
@@ -41,6 +41,18 @@ SELECT setseed(0.75) \g /dev/null
 CREATE TABLE pair AS SELECT jsonb_build_object('a', any_value(3), 'b', any_value(1)) a, jsonb_build_object('a', any_value(2)) b FROM generate_series(1, 4000);
 SELECT cmp_ok((SELECT count(*) FROM pair WHERE a @> b), '>', 200::bigint, 'seed 0.75: some contain each other');
 SELECT is((SELECT count(*) FROM pair WHERE (a::bson @> b::bson) <> (a @> b) OR (a::bson <@ b::bson) <> (a <@ b)), 0::bigint, 'seed 0.75: as jsonb says');
+
+-- the same with long arrays, whose elements are sorted
+CREATE FUNCTION any_element(i int) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
+  SELECT CASE (random() * 7)::int WHEN 0 THEN to_jsonb((random() * 50)::int) WHEN 1 THEN jsonb_build_array((random() * 9)::int, (random() * 9)::int) WHEN 2 THEN jsonb_build_object('b', (random() * 9)::int, 'c', any_value(2))
+    WHEN 3 THEN jsonb_build_object('a', any_value(1), 'c', 'some text') ELSE jsonb_build_object('a', (random() * 40)::int, 'b', (random() * 3)::int, 'c', jsonb_build_object('d', (random() * 2)::int, 'e', 'e')) END $$;
+CREATE FUNCTION part_of(v jsonb) RETURNS jsonb LANGUAGE sql VOLATILE AS $$
+  SELECT CASE WHEN jsonb_typeof(v) <> 'object' THEN v ELSE (SELECT coalesce(jsonb_object_agg(k, w), '{}') FROM (SELECT k, CASE WHEN jsonb_typeof(w) = 'object' AND random() < 0.5 THEN w - 'e' ELSE w END AS w FROM jsonb_each(v) e (k, w) WHERE random() < 0.8) x) END $$;
+CREATE TABLE long_pair AS SELECT a, (SELECT jsonb_agg(CASE WHEN random() < other THEN any_element(1) ELSE part_of(e) END) FROM jsonb_array_elements(a) e WHERE random() < 0.8) AS b
+  FROM (SELECT (SELECT jsonb_agg(any_element(i + j)) FROM generate_series(1, 60 + (random() * 100)::int) j) AS a, CASE WHEN random() < 0.5 THEN 0 ELSE random() * 0.03 END AS other FROM generate_series(1, 400) i) x;
+SELECT cmp_ok((SELECT count(*) FROM long_pair WHERE a @> b), '>', 150::bigint, 'seed 0.75: many long arrays contain each other');
+SELECT cmp_ok((SELECT count(*) FROM long_pair WHERE NOT a @> b), '>', 50::bigint, 'and some do not');
+SELECT is((SELECT count(*) FROM long_pair WHERE (bson_build('v', a) @> bson_build('v', b)) <> (a @> b) OR (a::bson_value @> b::bson_value) <> (a @> b)), 0::bigint, 'seed 0.75: long arrays, as jsonb says');
 
 SELECT * FROM finish();
 ROLLBACK;

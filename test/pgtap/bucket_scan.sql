@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(39);
+SELECT plan(47);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -95,6 +95,9 @@ SET LOCAL enable_sort = off;
 SELECT same_order($$SELECT ts FROM l AS x ORDER BY ts DESC$$, 'all, without sorting');
 SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x ORDER BY sensor, place, ts$$, 'groups, without sorting');
 SELECT same_order($$SELECT (sensor, place, ts)::text FROM m AS x WHERE i > 3 ORDER BY sensor DESC, place DESC, ts DESC$$, 'and backwards');
+SELECT same_order($$SELECT ts FROM m AS x ORDER BY ts$$, 'all groups by time, without sorting');
+SELECT same_order($$SELECT ts FROM m AS x WHERE i > 3 AND sensor IN (1, 4, 5) AND ts >= '2024-03-31' ORDER BY ts DESC NULLS LAST LIMIT 200$$, 'the newest ones of some');
+SELECT same($$SELECT k, y.* FROM generate_series(1, 5) k, LATERAL (SELECT x.* FROM m AS x WHERE x.sensor <> k ORDER BY x.ts DESC, x::text LIMIT 20) y$$, 'again and again');
 RESET enable_sort;
 
 -- joins
@@ -157,6 +160,29 @@ BEGIN
   END LOOP;
 END
 $$;
+-- The other columns only order rows of one time, which an incremental sort does.
+CREATE FUNCTION random_orders(n int) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  query text;
+  conditions text;
+BEGIN
+  FOR i IN 1 .. n LOOP
+    conditions := '';
+    FOR j IN 1 .. floor(random() * 4)::int LOOP
+      conditions := conditions || CASE WHEN j = 1 THEN ' WHERE ' ELSE ' AND ' END || condition(random() < 0.7);
+    END LOOP;
+    query := format('SELECT %s FROM m AS x%s ORDER BY x.ts %s, x::text %s', pick('x.*', 'x', 'x.ts, x.f', 'x.t, x.d'), conditions, pick('', 'DESC', 'DESC NULLS LAST', 'NULLS FIRST'),
+                    pick('', 'LIMIT ' || floor(random() * 300)::int));
+    IF answer_in_order(query) IS DISTINCT FROM answer_in_order(twin(query)) THEN
+      RETURN NEXT query;
+    END IF;
+  END LOOP;
+END
+$$;
+SELECT is_empty('SELECT random_orders(100)', 'random orders by time');
+SET LOCAL enable_sort = off;
+SELECT is_empty('SELECT random_orders(100)', 'random orders by time, without sorting');
+RESET enable_sort;
 SELECT is_empty(format('SELECT random_queries(%s)', coalesce(current_setting('bucket_scan.rounds', true), '300')), 'random queries, nothing analysed');
 ANALYZE m; ANALYZE m_packed; ANALYZE m_recent; ANALYZE m_plain;
 SELECT cmp_ok((SELECT reltuples FROM pg_class WHERE oid = 'm'::regclass), '=', (SELECT count(*) FROM m_plain)::real, 'ANALYZE counts measurements');
@@ -179,12 +205,69 @@ BEGIN
 END
 $$;
 SELECT matches(explained('EXECUTE of_m (1, ''2024-03-31'', ''2024-03-31 10:10'')'), '^Foreign Scan Relation: ', 'whose aggregates come from headers even if the times are not known to the planner');
+SELECT matches(explained('SELECT * FROM m ORDER BY ts DESC LIMIT 10'), '^Limit ->  Foreign Scan on m Buckets: all groups, in order of time, from the end$', 'the newest of all groups are not sorted');
+CREATE TABLE parted (LIKE m_plain) PARTITION BY RANGE (ts);
+CREATE TABLE parted_new PARTITION OF parted FOR VALUES FROM ('2024-03-31') TO ('2030-01-01');
+SELECT bucket_create('parted_old', columns_of => 'm_plain', group_by => '{sensor,place}', time_field => 'ts', span => '1 hour', max_count => 20);
+INSERT INTO parted_old SELECT * FROM m_plain WHERE ts < '2024-03-31';
+INSERT INTO parted_new SELECT * FROM m_plain WHERE ts >= '2024-03-31';
+ALTER TABLE parted ATTACH PARTITION parted_old FOR VALUES FROM ('2000-01-01') TO ('2024-03-31');
+CREATE INDEX ON parted_new (ts);
+ANALYZE parted;
+SET LOCAL enable_sort = off;
+SELECT is(answer_in_order('SELECT x FROM parted AS x ORDER BY ts, x::text'), answer_in_order('SELECT x FROM m_plain AS x ORDER BY ts, x::text'), 'partitions in the order of time');
+SELECT matches(explained('SELECT * FROM parted ORDER BY ts'), 'parted_old parted_1 Buckets: all groups, in order of time', 'which a partition of buckets gives its rows in');
+RESET enable_sort;
 
 -- cursors
 DECLARE c SCROLL CURSOR FOR SELECT ts FROM m WHERE sensor = 1 AND place = 'attic' ORDER BY ts;
 FETCH 10 FROM c \g /dev/null
 SELECT is((SELECT count(*) FROM m WHERE sensor = 1 AND place = 'attic'), (SELECT count(*) FROM m_plain WHERE sensor = 1 AND place = 'attic'), 'another query beside an open cursor');
 CLOSE c;
+
+-- the order of time over all groups: the first rows in both directions
+CREATE FUNCTION first_rows(rounds int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  q text;
+  want text;
+  got text;
+  packed text := $q$SELECT count(*) || ' ' || coalesce(md5(string_agg(x::text, E'\n' ORDER BY x::text COLLATE "C")), '') FROM (%s) x$q$;
+  in_order text := $q$SELECT string_agg(ts::text, ',') FROM (%s) x$q$;
+BEGIN
+  FOR i IN 1 .. rounds LOOP
+    q := CASE WHEN random() < 0.7 THEN format('SELECT %s FROM m AS m WHERE %s ORDER BY ts %s FETCH FIRST %s ROWS WITH TIES', (ARRAY['*', 'sensor, ts', 'i, f, ts', 'ts, t, d', 'ts'])[1 + (random() * 4)::int],
+        (ARRAY['true', 'sensor > 2', $c$place = 'attic'$c$, 'place IS NULL AND i > 3', $c$ts >= '2024-03-31 03:17'$c$, $c$ts < '2024-03-31 03:17' AND sensor IN (1, 4)$c$, 'i > 10', 'f IS NULL', 'sensor = 77', $c$ts = '2024-03-31'$c$,
+               $c$ts > '2025-01-01'$c$, $c$ts BETWEEN '2024-03-31 02:00' AND '2024-03-31 02:59'$c$, 'm.n > 50 OR b'])[1 + (random() * 12)::int], (ARRAY['', 'DESC'])[1 + (random() * 1)::int], (random() * random() * 4000)::int)
+      ELSE format('SELECT %s FROM l AS l WHERE %s ORDER BY ts %s FETCH FIRST %s ROWS WITH TIES', (ARRAY['*', 'ts', 'w, ts'])[1 + (random() * 2)::int],
+        (ARRAY['true', 'v > 40', $c$ts >= '2023-05-17'$c$, $c$ts < '2023-05-17' AND w < 0.5$c$])[1 + (random() * 3)::int], (ARRAY['', 'DESC'])[1 + (random() * 1)::int], (random() * random() * 1000)::int) END;
+    EXECUTE format(packed, q) INTO got;
+    EXECUTE format(packed, twin(q)) INTO want;
+    IF got IS DISTINCT FROM want THEN RETURN q; END IF;
+    EXECUTE format(in_order, q) INTO got;
+    EXECUTE format(in_order, twin(q)) INTO want;
+    IF got IS DISTINCT FROM want THEN RETURN 'order: ' || q; END IF;
+  END LOOP;
+  RETURN NULL;
+END
+$$;
+SELECT is(first_rows(coalesce(current_setting('bucket_scan.rounds', true), '100')::int), NULL, 'the first rows, random');
+SET LOCAL enable_sort = off;
+SELECT is(first_rows(40), NULL, 'the same where sorting costs');
+SET LOCAL work_mem = '64kB';
+SELECT same('SELECT m.* FROM (SELECT m.* FROM m AS m ORDER BY ts OFFSET 0) m', 'all, with little memory');
+SELECT same('SELECT g, x FROM generate_series(1, 4) g, LATERAL (SELECT ts, i, sensor FROM m AS m WHERE i > g * 3 ORDER BY ts DESC FETCH FIRST 5 ROWS WITH TIES) x', 'once for each outer row');
+RESET work_mem;
+RESET enable_sort;
+CREATE TEMP TABLE m_before ON COMMIT DROP AS SELECT ts FROM m_plain;
+DECLARE c SCROLL CURSOR FOR SELECT ts FROM m ORDER BY ts DESC;
+FETCH 5 FROM c \g /dev/null
+DELETE FROM m WHERE sensor = 2;
+DELETE FROM m_plain WHERE sensor = 2;
+MOVE 2000000 FROM c \g /dev/null
+FETCH BACKWARD 1 FROM c \gset oldest_
+SELECT is(:'oldest_ts'::timestamptz, (SELECT min(ts) FROM m_before), 'a cursor reads what its snapshot shows');
+CLOSE c;
+SELECT same('SELECT m.* FROM m AS m ORDER BY ts DESC FETCH FIRST 50 ROWS WITH TIES', 'a later query does not');
 
 SELECT finish();
 ROLLBACK;

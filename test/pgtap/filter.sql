@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(440);
+SELECT plan(446);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
@@ -250,6 +250,46 @@ UPDATE trials SET expected = model(d, f), got = d::text::bson @@ f::text::bson;
 SELECT is((SELECT string_agg(format('%s @@ %s: %s', d, f, got), E'\n' ORDER BY i) FROM (SELECT * FROM trials WHERE got IS DISTINCT FROM expected ORDER BY i LIMIT 5) x), NULL, 'as the model says, seed 0.31');
 SELECT cmp_ok((SELECT count(*) FROM trials WHERE expected), '>', 400::bigint, 'many match');
 SELECT cmp_ok((SELECT count(*) FROM trials WHERE NOT expected), '>', 400::bigint, 'and many do not');
+-- a filter that is a parameter: compiled once for an execution, and again when an expression without a relation sees another value
+CREATE TABLE numbered AS SELECT bson_build('n', i) AS doc FROM generate_series(1, 20) i;
+SET plan_cache_mode = force_generic_plan;
+PREPARE numbers(bson) AS SELECT array_agg((doc -> 'n')::int ORDER BY doc -> 'n') FROM numbered WHERE doc @@ $1;
+CREATE FUNCTION numbers(f bson) RETURNS int[] LANGUAGE plpgsql AS $$ DECLARE r int[]; BEGIN EXECUTE format('EXECUTE numbers(%L)', f) INTO r; RETURN r; END $$;
+SELECT is(ARRAY[numbers('{n: {$in: [1, 2]}}')::text, numbers('{n: {$in: [3, 4]}}')::text, numbers(NULL)::text, numbers('{n: 5}')::text], '{"{1,2}","{3,4}",NULL,"{5}"}', 'one prepared statement, several filters');
+CREATE FUNCTION changing() RETURNS TABLE (line text) LANGUAGE plpgsql AS $$
+DECLARE f bson; d bson := '{n: 3}'; hits int[] := '{}'; n int;
+BEGIN
+  FOR i IN 1 .. 5 LOOP
+    f := bson_build('n', bson_build('$in', ARRAY[i]));
+    IF d @@ f THEN hits := hits || i; END IF;
+    SELECT count(*) INTO n FROM numbered WHERE doc @@ f AND bson_match(doc, f);
+    hits := hits || (n * 100);
+  END LOOP;
+  line := hits::text;
+  RETURN NEXT;
+  -- a variable that changes while its query still returns rows
+  f := '{n: {$lt: 4}}';
+  FOR d IN SELECT doc FROM numbered WHERE doc @@ f ORDER BY doc -> 'n' LOOP
+    f := '{n: {$gt: 4}}';
+    line := d;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+SELECT is((SELECT string_agg(line, ' ') FROM changing()), '{100,100,3,100,100,100} {"n": 1} {"n": 2} {"n": 3}', 'variables of PL/pgSQL that change');
+CREATE FUNCTION changing_path() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE d bson := '{aa: 1, bb: 2}'; p text; r text := '';
+BEGIN
+  FOREACH p IN ARRAY '{aa,bb,aa}'::text[] LOOP r := r || (d -> (p COLLATE "C")); END LOOP;
+  RETURN r;
+END $$;
+SELECT is(changing_path(), '121', 'and with a collation');
+SELECT is((SELECT string_agg(a.n || ':' || b.n, ' ' ORDER BY a.n, b.n) FROM (SELECT n, bson_build('n', bson_build('$in', ARRAY[n, n + 1])) AS f FROM generate_series(1, 3) n) a,
+  LATERAL (SELECT (doc -> 'n')::int AS n FROM numbered WHERE doc @@ a.f) b), '1:1 1:2 2:2 2:3 3:3 3:4', 'filters of rows');
+CREATE FUNCTION inner_filter(f bson) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM numbered WHERE doc @@ f';
+SELECT is((SELECT string_agg(inner_filter(bson_build('n', bson_build('$lte', n)))::text, ' ' ORDER BY n) FROM generate_series(1, 3) n), '1 2 3', 'arguments of an SQL function');
+CREATE FUNCTION planned() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) EXECUTE numbers(''{n: 1}'')'; END $$;
+SELECT is((SELECT count(*) FROM planned() line WHERE line LIKE '%Filter: (doc @@ ($1)::bson)%'), 1::bigint, 'EXPLAIN shows the operator and the parameter');
+RESET plan_cache_mode;
 -- patterns that are not read
 SELECT throws_ok(format('SELECT bson_build(%L, %L) @@ bson_build(%L, bson_build(%L, %L::bson_value))', 'a', 'b', 'a', '$regex', r), '2201B', m, left(r, 20)) FROM (VALUES
   ('"' || repeat('a', 40000) || '"', 'regular expression of 40000 bytes is longer than 16384 bytes'),

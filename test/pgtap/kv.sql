@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(394);
+SELECT plan(486);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -12,9 +12,9 @@ SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('kv_create', 
   ('kv_sismember', 'boolean'), ('kv_scard', 'bigint'), ('kv_sinter', 'setof bson_value'), ('kv_sunion', 'setof bson_value'), ('kv_sdiff', 'setof bson_value'), ('kv_zadd', 'bigint'), ('kv_zincrby', 'numeric'), ('kv_zrem', 'bigint'),
   ('kv_zscore', 'numeric'), ('kv_zcard', 'bigint'), ('kv_zcount', 'bigint'), ('kv_zrank', 'bigint'), ('kv_zrevrank', 'bigint'), ('kv_zrange', 'setof record'), ('kv_zrevrange', 'setof record'), ('kv_zrangebyscore', 'setof record'),
   ('kv_zpopmin', 'setof record'), ('kv_zpopmax', 'setof record'), ('kv_zunionstore', 'bigint'), ('kv_zinterstore', 'bigint'), ('kv_del', 'bigint'), ('kv_exists', 'bigint'), ('kv_type_of', 'text'), ('kv_expire', 'boolean'),
-  ('kv_persist', 'boolean'), ('kv_ttl', 'bigint'), ('kv_keys', 'setof text'), ('kv_purge', 'bigint'), ('kv_leaderboard', 'text')) AS v (f, r);
-SELECT volatility_is(f, 'stable', f || ' is stable') FROM unnest(ARRAY['kv_hget', 'kv_hgetall', 'kv_smembers', 'kv_zscore', 'kv_zrank', 'kv_zrange', 'kv_zcount', 'kv_ttl', 'kv_exists']) f;
-SELECT volatility_is(f, 'volatile', f || ' is volatile') FROM unnest(ARRAY['kv_hset', 'kv_sadd', 'kv_zadd', 'kv_del', 'kv_expire', 'kv_zpopmin', 'kv_purge']) f;
+  ('kv_persist', 'boolean'), ('kv_hsetnx', 'boolean'), ('kv_zrevrangebyscore', 'setof record'), ('kv_zremrangebyscore', 'bigint'), ('kv_zremrangebyrank', 'bigint'), ('kv_rename', 'void'), ('kv_scan', 'record'), ('kv_ttl', 'bigint'), ('kv_keys', 'setof text'), ('kv_purge', 'bigint'), ('kv_leaderboard', 'text')) AS v (f, r);
+SELECT volatility_is(f, 'stable', f || ' is stable') FROM unnest(ARRAY['kv_hget', 'kv_hgetall', 'kv_smembers', 'kv_zscore', 'kv_zrank', 'kv_zrange', 'kv_zcount', 'kv_ttl', 'kv_exists', 'kv_scan', 'kv_zrevrangebyscore']) f;
+SELECT volatility_is(f, 'volatile', f || ' is volatile') FROM unnest(ARRAY['kv_hset', 'kv_sadd', 'kv_zadd', 'kv_del', 'kv_expire', 'kv_zpopmin', 'kv_purge', 'kv_rename', 'kv_zremrangebyscore', 'kv_hsetnx']) f;
 
 -- Spaces
 SELECT is(kv_create('k'), 'k', 'a space has a name');
@@ -123,6 +123,38 @@ SELECT is(kv_sadd('k', key, 1), 1::bigint, 'a key') FROM unnest(ARRAY['h:ello', 
 SELECT is(array(SELECT kv_keys('k', pattern)), keys, pattern) FROM (VALUES ('h:?llo', ARRAY['h:allo', 'h:ello']), ('h:[ae]*', ARRAY['h:allo', 'h:ello']), ('h:[^a]*', ARRAY['h:*', 'h:[x', 'h:ello', 'h:é']), ('h:[a-d]llo', ARRAY['h:allo']), ('h:\*', ARRAY['h:*']), ('h:?', ARRAY['h:*', 'h:é']),
   ('h:\[x', ARRAY['h:[x']), ('*l*o', ARRAY['h:allo', 'h:ello']), ('', '{}'), ('h:', '{}'), ('h:[é-ü]', ARRAY['h:é'])) AS v (pattern, keys);
 
+-- Ranges that are removed, and read backwards
+SELECT is(kv_zadd('k', 'zr', 1, 'a', 2, 'b', 2, 'c', 3, 'd', 4, 'e', 'inf', 'f'), 6::bigint, 'as a start');
+SELECT is((SELECT string_agg(member::text, ' ') FROM kv_zrevrangebyscore('k', 'zr', max, min, skip, take)), r, format('from %s down to %s, %s after %s', max, min, take, skip)) FROM (VALUES ('+inf', '-inf', 0, NULL::int, 'f e d c b a'), ('3', '2', 0, NULL, 'd c b'), ('(3', '(1', 0, NULL, 'c b'), ('inf', '2', 1, 3, 'e d c'), ('2', '3', 0, NULL, NULL), ('4', '1', 0, 0, NULL)) AS v (max, min, skip, take, r);
+SELECT throws_ok($$SELECT * FROM kv_zrevrangebyscore('k', 'zr', 1, NULL::int)$$, '22004', NULL, 'no bound'), throws_ok($$SELECT * FROM kv_zrevrangebyscore('k', 'zr', 'x', 1)$$, '22P02', NULL, 'a word as a bound'), throws_ok($$SELECT * FROM kv_zrevrangebyscore('k', 'zr', 2, 1, -1)$$, '22023', NULL, 'a negative skip');
+SELECT is(kv_zremrangebyscore('k', 'zr', '(1', '(3'), 2::bigint, 'without the bounds'), is(kv_zremrangebyscore('k', 'zr', 2, 2), 0::bigint, 'none is left'), is(kv_zremrangebyscore('k', 'none', 2, 2), 0::bigint, 'of no key'), is(pg_temp.members('zr'), 'a=1 d=3 e=4 f=Infinity', 'the others are');
+SELECT is(kv_zremrangebyrank('k', 'zr', -1, -1), 1::bigint, 'the last'), is(kv_zremrangebyrank('k', 'zr', 1, 0), 0::bigint, 'no rank'), is(kv_zremrangebyrank('k', 'zr', 3, 9), 0::bigint, 'beyond'), is(kv_zremrangebyrank('k', 'none', 0, -1), 0::bigint, 'of no key');
+SELECT is(pg_temp.members('zr'), 'a=1 d=3 e=4', 'are as expected'); SELECT is(kv_zremrangebyrank('k', 'zr', -100, 100), 3::bigint, 'all'); SELECT is_empty($$SELECT * FROM k.keys WHERE key = 'zr'$$, 'and the key with them'), is_empty($$SELECT zset FROM k.counts EXCEPT SELECT zset FROM k.keys$$, 'and its blocks');
+SELECT throws_ok($$SELECT kv_zremrangebyscore('k', 'z', 1, NULL::int)$$, '22004', NULL, 'no bound'), throws_ok($$SELECT kv_zremrangebyrank('k', 'z', NULL, 1)$$, '22004', NULL, 'no rank'), throws_ok($$SELECT kv_zremrangebyscore('k', 'h2', 1, 'b')$$, '22P02', NULL, 'a word'), throws_ok($$SELECT kv_zremrangebyscore('k', NULL, 1, 2)$$, '22004', NULL, 'no key');
+SET docpatterns.kv_block_size = 16;
+SELECT is((SELECT sum(kv_zadd('k', 'zr', i, i)) FROM generate_series(1, 600) i), 600::numeric, 'many blocks'); SELECT (SELECT count(*) AS blocks FROM k.counts WHERE zset = (SELECT zset FROM k.keys WHERE key = 'zr')) \gset
+SELECT is(kv_zremrangebyscore('k', 'zr', 20, 580), 561::bigint, 'of which most are emptied'); SELECT cmp_ok((SELECT count(*) FROM k.counts WHERE zset = (SELECT zset FROM k.keys WHERE key = 'zr')), '<', (:blocks / 5)::bigint, 'and go'), pg_temp.true_everywhere('blocks removed');
+SELECT is(kv_zrank('k', 'zr', 581), 19::bigint, 'ranks follow'), is(kv_zcard('k', 'zr'), 39::bigint, 'so does the number');
+RESET docpatterns.kv_block_size;
+
+-- A field that is set only once, and keys with new names
+SELECT is(kv_hsetnx('k', 'once', 'f', 1), true, 'HSETNX'), is(kv_hsetnx('k', 'once', 'f', 'two'), false, 'once'), is(kv_hsetnx('k', 'once', 'g', 'two'), true, 'of another field'); SELECT is(kv_hgetall('k', 'once')::text, '{"f": 1, "g": "two"}', 'with its type');
+SELECT throws_ok($$SELECT kv_hsetnx('k', 'once', NULL, 1)$$, '22004', NULL, 'no field'), throws_ok($$SELECT kv_hsetnx('k', 'once', 'f', NULL)$$, '22004', NULL, 'no value'), throws_like($$SELECT kv_hsetnx('k', 'zr', 'f', 1)$$, 'WRONGTYPE%', 'of a sorted set');
+SELECT is(kv_expire('k', 'once', 100), true, 'a hash that expires'), lives_ok($$SELECT kv_rename('k', 'once', 'zr')$$, 'takes the name of a sorted set'); SELECT is(kv_hgetall('k', 'zr')::text, '{"f": 1, "g": "two"}', 'with its fields'), is(kv_ttl('k', 'zr') BETWEEN 98 AND 100, true, 'and its time to live'), is(kv_exists('k', 'once'), 0::bigint, 'under one name'), is_empty($$SELECT * FROM k.scores WHERE key = 'zr'$$, 'of the other nothing is left');
+SELECT is(kv_zadd('k', 'first', 2, 'b', 1, 'a'), 2::bigint, 'a sorted set'), is(kv_expire('k', 'once', 5), false, 'of the old name nothing'), lives_ok($$SELECT kv_rename('k', 'first', 'zr')$$, 'replaces the hash'); SELECT is(pg_temp.members('zr'), 'a=1 b=2', 'with its scores'), is(kv_zrank('k', 'zr', 'b'), 1::bigint, 'and ranks'), is(kv_ttl('k', 'zr'), -1::bigint, 'without the time of the hash'), pg_temp.true_everywhere('renamed keys');
+SELECT is(kv_hset('k', 'large', 'f', repeat('x', 100000) || md5('1')), 1::bigint, 'a large value'), lives_ok($$SELECT kv_rename('k', 'large', 'large2'), kv_rename('k', 'large2', 'large2')$$, 'moves, also onto itself'); SELECT is(right(kv_hget('k', 'large2', 'f')::text, 32), md5('1'), 'whole'), is(kv_del('k', 'large2'), 1::bigint, 'as a key of its own');
+SELECT throws_ok($$SELECT kv_rename('k', 'first', 'x')$$, 'P0002', 'key "first" of space "k" does not exist', 'no such key'), throws_ok($$SELECT kv_rename('k', NULL, 'x')$$, '22004', NULL, 'no key'), throws_ok($$SELECT kv_rename('k', 'first', NULL)$$, '22004', NULL, 'no name'), throws_ok($$SELECT kv_rename('k', 'first', 'first')$$, 'P0002', NULL, 'the same name');
+SELECT is(kv_expire('k', 'zr', -1), true, 'what has expired'), throws_ok($$SELECT kv_rename('k', 'zr', 'x')$$, 'P0002', NULL, 'is not renamed');
+
+-- Scanning: every key that stays, whatever happens to the others
+SELECT is((SELECT sum(kv_sadd('k', 'scan:' || i, 1)) FROM generate_series(1, 100) i), 100::numeric, 'a hundred keys'), is(kv_expire('k', 'scan:50', -1), true, 'less one');
+CREATE FUNCTION pg_temp.scan(pattern text, take int, during text) RETURNS SETOF text LANGUAGE plpgsql AS $$ DECLARE s record; c text := '0'; BEGIN
+  LOOP s := kv_scan('k', c, pattern, take); RETURN QUERY SELECT unnest(s.keys); EXECUTE during; c := s.next_cursor; EXIT WHEN c = '0'; END LOOP; END $$;
+SELECT is((SELECT count(DISTINCT k) || ' of ' || count(*) FROM pg_temp.scan('scan:*', take, 'SELECT') k), '99 of 99', 'each once, by ' || take) FROM unnest(ARRAY[1, 7, 10, 1000]) take;
+SELECT is_empty($$SELECT 'scan:' || i FROM generate_series(1, 49) i EXCEPT SELECT pg_temp.scan('scan:*', 3, 'SELECT kv_del(''k'', ''scan:'' || (50 + random() * 50)::int), kv_sadd(''k'', ''scan:new'' || random(), 1), kv_purge(''k'')')$$, 'those that stay, while others come and go');
+SELECT is((kv_scan('k', take => 5)).next_cursor, '>' || (SELECT max(key) FROM (SELECT key FROM k.keys ORDER BY key LIMIT 5) q), 'so many keys are read'), is((SELECT next_cursor || ' ' || keys::text FROM kv_scan('k', '>zzz')), '0 {}', 'the end'), is((kv_scan('k', pattern => 'no:*', take => 3)).keys, '{}', 'none matches');
+SELECT throws_ok($$SELECT kv_scan('k', 'x')$$, '22023', 'invalid cursor: "x"', 'a cursor of its own'), throws_ok($$SELECT kv_scan('k', take => 0)$$, '22023', NULL, 'no keys'), throws_ok($$SELECT kv_scan('nowhere')$$, '3F000', NULL, 'no space');
+
 -- Direct writes
 SELECT throws_ok(c, '55000', NULL, c) FROM unnest(ARRAY['INSERT INTO k.keys VALUES (''x'', ''set'')', 'UPDATE k.hashes SET value = to_bson(1)', 'DELETE FROM k.sets', 'TRUNCATE k.scores', 'DELETE FROM k.counts']) c;
 
@@ -149,7 +181,7 @@ INSERT INTO players (doc) SELECT bson_build('_id', i, 'score', i % 10, 'nick', '
 SELECT is(kv_leaderboard('k', 'b', 'players', 'score'), 'b', 'a board'), is(kv_leaderboard('k', 'nicks', 'players', 'score', member_path => 'nick', name => 'by nick'), 'by nick', 'another one'); SELECT pg_temp.true_everywhere('made');
 SELECT throws_ok($$SELECT kv_leaderboard('k', 'b', 'players', 'score')$$, '42710', NULL, 'the key is taken'), throws_ok($$SELECT kv_leaderboard('k', 'x', 'players', 'score', name => 'b')$$, '42710', NULL, 'the name is taken'), throws_ok($$SELECT kv_leaderboard('k', 'x', 'players', 'a..b')$$, '22023', NULL, 'a bad path'),
        throws_ok($$SELECT kv_leaderboard('k', 'x', 'players', NULL)$$, '22004', NULL, 'no path'), throws_ok($$SELECT kv_leaderboard('k', 'x', 'players', 'score', member_path => 'score')$$, '23505', NULL, 'members that are not unique');
-SELECT throws_ok('SELECT ' || c, '55000', NULL, c) FROM unnest(ARRAY[$$kv_zadd('k', 'b', 1, 'x')$$, $$kv_zrem('k', 'b', 1)$$, $$kv_zpopmin('k', 'b')$$, $$kv_del('k', 'b')$$, $$kv_expire('k', 'b', 5)$$, $$kv_zunionstore('k', 'b', '{u1}')$$, $$kv_hset('k', 'b', 'a', 1)$$]) c;
+SELECT throws_ok('SELECT ' || c, '55000', NULL, c) FROM unnest(ARRAY[$$kv_zadd('k', 'b', 1, 'x')$$, $$kv_zrem('k', 'b', 1)$$, $$kv_zpopmin('k', 'b')$$, $$kv_del('k', 'b')$$, $$kv_expire('k', 'b', 5)$$, $$kv_zremrangebyrank('k', 'b', 0, 0)$$, $$kv_rename('k', 'b', 'c')$$, $$kv_rename('k', 'u1', 'b')$$, $$kv_zunionstore('k', 'b', '{u1}')$$, $$kv_hset('k', 'b', 'a', 1)$$]) c;
 INSERT INTO players (doc) VALUES ('{_id: 101, score: NaN, nick: "x"}'), ('{_id: 102, score: "9", nick: "y"}'), ('{_id: 103, nick: "z"}'), ('{_id: 104, score: NumberDecimal("1.50"), nick: "d"}');
 SELECT is(kv_zcard('k', 'b'), 101::bigint, 'numbers only'); SELECT pg_temp.true_everywhere('inserted');
 UPDATE players SET doc = bson_set(doc, 'score', _id::int * 3) WHERE _id > 50; UPDATE players SET doc = bson_unset(doc, 'score') WHERE _id < 5; UPDATE players SET doc = bson_set(doc, 'nick', 'new' || _id::text) WHERE _id < 20; UPDATE players SET doc = bson_set(doc, '_id', 1000) WHERE _id = 60; DELETE FROM players WHERE _id BETWEEN 70 AND 75;
@@ -183,8 +215,8 @@ SELECT is((SELECT count(*) FROM pattern_list('alone')), 0::bigint, 'it is gone w
 CREATE ROLE dp_kv_reader; CREATE ROLE dp_kv_player;
 SET ROLE dp_kv_reader; SELECT throws_ok($$SELECT kv_exists('k', 'u1')$$, '42501', NULL, 'no right of the schema'); RESET ROLE;
 GRANT USAGE ON SCHEMA k TO dp_kv_reader, dp_kv_player; GRANT SELECT ON k.scores TO dp_kv_reader, dp_kv_player; GRANT INSERT, UPDATE ON k.scores TO dp_kv_player;
-SET ROLE dp_kv_reader; SELECT is(kv_zrank('k', 'u1', 'b'), 1::bigint, 'who may read scores may ask for ranks'), throws_ok($$SELECT kv_zadd('k', 'u1', 1, 'x')$$, '42501', NULL, 'not write'), throws_ok($$SELECT kv_hget('k', 'u1', 'x')$$, '42501', NULL, 'nor read hashes'); RESET ROLE;
-SET ROLE dp_kv_player; SELECT is(kv_zadd('k', 'u1', 1, 'x'), 1::bigint, 'who may write scores may add'), is(kv_zadd('k', 'u9', 1, 'x'), 1::bigint, 'and make a key'), throws_ok($$SELECT kv_zrem('k', 'u1', 'x')$$, '42501', NULL, 'not remove'), throws_ok($$SELECT kv_del('k', 'u1')$$, '42501', NULL, 'nor delete keys'), throws_ok($$SELECT kv_create('other')$$, '42501', NULL, 'nor make a space'), throws_ok($$SELECT kv_leaderboard('k', 'mine', 'parted', 'score')$$, '42501', NULL, 'nor keep a board of another''s table'); RESET ROLE;
+SET ROLE dp_kv_reader; SELECT is(kv_zrank('k', 'u1', 'b'), 1::bigint, 'who may read scores may ask for ranks'), throws_ok($$SELECT kv_zadd('k', 'u1', 1, 'x')$$, '42501', NULL, 'not write'), throws_ok($$SELECT kv_hget('k', 'u1', 'x')$$, '42501', NULL, 'nor read hashes'), throws_ok($$SELECT kv_scan('k')$$, '42501', NULL, 'nor keys'); RESET ROLE;
+SET ROLE dp_kv_player; SELECT is(kv_zadd('k', 'u1', 1, 'x'), 1::bigint, 'who may write scores may add'), is(kv_zadd('k', 'u9', 1, 'x'), 1::bigint, 'and make a key'), throws_ok($$SELECT kv_zrem('k', 'u1', 'x')$$, '42501', NULL, 'not remove'), throws_ok($$SELECT kv_del('k', 'u1')$$, '42501', NULL, 'nor delete keys'), throws_ok($$SELECT kv_rename('k', 'u1', 'x')$$, '42501', NULL, 'nor rename them'), throws_ok($$SELECT kv_zremrangebyrank('k', 'u1', 0, 0)$$, '42501', NULL, 'nor remove ranges'), throws_ok($$SELECT kv_create('other')$$, '42501', NULL, 'nor make a space'), throws_ok($$SELECT kv_leaderboard('k', 'mine', 'parted', 'score')$$, '42501', NULL, 'nor keep a board of another''s table'); RESET ROLE;
 CREATE POLICY p ON k.scores USING (true); ALTER TABLE k.scores ENABLE ROW LEVEL SECURITY;
 SET ROLE dp_kv_player; SELECT throws_ok($$SELECT kv_zrank('k', 'u1', 'b')$$, '0A000', NULL, 'row-level security is not looked through'); RESET ROLE; ALTER TABLE k.scores DISABLE ROW LEVEL SECURITY;
 GRANT INSERT, UPDATE ON parted TO dp_kv_reader; GRANT SELECT ON parted TO dp_kv_reader; SET ROLE dp_kv_reader; INSERT INTO parted VALUES (77, '{score: 1}') ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc; RESET ROLE; SELECT pg_temp.true_everywhere('by a writer of the table only');

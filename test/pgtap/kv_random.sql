@@ -19,9 +19,9 @@ CREATE FUNCTION pg_temp.say(op text, have anyelement, want anyelement) RETURNS v
 CREATE FUNCTION pg_temp.step() RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE
   k text := 'k' || pg_temp.r(5); m int := pg_temp.r(25); v int := pg_temp.r(12); f text := 'f' || pg_temp.r(6);
-  op int := pg_temp.r(16); kind text; want bigint; have bigint; old numeric; flags text[]; wanted numeric; b1 int; b2 int;
+  op int := pg_temp.r(18); kind text; want bigint; have bigint; old numeric; flags text[]; wanted numeric; b1 int; b2 int;
 BEGIN
-  IF op BETWEEN 6 AND 13 THEN k := 'z' || pg_temp.r(3); m := pg_temp.r(1500); v := pg_temp.r(40); END IF;
+  IF op BETWEEN 6 AND 13 OR op = 17 THEN k := 'z' || pg_temp.r(3); m := pg_temp.r(1500); v := pg_temp.r(40); END IF;
   kind := pg_temp.kind(k);
   PERFORM pg_temp.say('type of ' || k, kv_type_of('rnd', k), kind);
   BEGIN
@@ -95,6 +95,31 @@ BEGIN
         have := kv_zadd('rnd', k, v, m);
         WITH i AS (INSERT INTO m_zset VALUES (k, m, v) ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) INTO want FROM i;
         UPDATE m_zset SET score = v WHERE key = k AND member = m;
+      WHEN 17 THEN
+        IF pg_temp.r(2) = 1 THEN
+          PERFORM pg_temp.say('revrangebyscore', (SELECT string_agg(a.member::text, ' ' ORDER BY a.o) FROM kv_zrevrangebyscore('rnd', k, v + 3, '(' || v, 2, 50) WITH ORDINALITY a(member, score, o)),
+            (SELECT string_agg(q.member::text, ' ' ORDER BY q.n) FROM (SELECT z.member, row_number() OVER (ORDER BY z.score DESC, z.member DESC) AS n FROM m_zset z WHERE z.key = k AND z.score > v AND z.score <= v + 3) q WHERE q.n BETWEEN 3 AND 52));
+        ELSIF pg_temp.r(2) = 1 THEN
+          wanted := v - CASE WHEN pg_temp.r(9) = 1 THEN 4 ELSE 0.5 END;
+          have := kv_zremrangebyscore('rnd', k, wanted, '(' || v);
+          WITH d AS (DELETE FROM m_zset z WHERE z.key = k AND z.score >= wanted AND z.score < v RETURNING 1) SELECT count(*) INTO want FROM d;
+        ELSE
+          b1 := pg_temp.r(900); b2 := b1 + pg_temp.r(CASE WHEN pg_temp.r(9) = 1 THEN 150 ELSE 5 END);
+          have := kv_zremrangebyrank('rnd', k, b1, b2);
+          WITH d AS (DELETE FROM m_zset z USING (SELECT y.member, row_number() OVER (ORDER BY y.score, y.member) - 1 AS n FROM m_zset y WHERE y.key = k) q WHERE z.key = k AND z.member = q.member AND q.n BETWEEN b1 AND b2 RETURNING 1) SELECT count(*) INTO want FROM d;
+        END IF;
+      WHEN 18 THEN
+        IF pg_temp.r(3) = 1 AND kind <> 'none' THEN
+          f := 'k' || pg_temp.r(5);
+          PERFORM kv_rename('rnd', k, f);
+          IF k <> f THEN
+            DELETE FROM m_hash WHERE key = f; DELETE FROM m_set WHERE key = f; DELETE FROM m_zset WHERE key = f;
+            UPDATE m_hash SET key = f WHERE key = k; UPDATE m_set SET key = f WHERE key = k; UPDATE m_zset SET key = f WHERE key = k;
+          END IF;
+        ELSIF kind IN ('none', 'hash') THEN
+          have := kv_hsetnx('rnd', k, f, v)::int;
+          WITH i AS (INSERT INTO m_hash VALUES (k, f, v) ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) INTO want FROM i;
+        END IF;
     END CASE;
     PERFORM pg_temp.say('operation ' || op || ' on ' || k, have, want);
   EXCEPTION WHEN wrong_object_type THEN

@@ -1,7 +1,7 @@
 -- The contract of the outlier pattern: what is refused and how, what every option does, what every kind of write does.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(306);
+SELECT plan(314);
 
 -- Equal to what plain SQL says the whole array is, and nothing violated.
 CREATE FUNCTION pg_temp.whole(rel text, key text) RETURNS text LANGUAGE plpgsql AS $$
@@ -533,6 +533,63 @@ SELECT is((SELECT count(*) FROM b_whole WHERE doc -> 'a' = pg_temp.ints(id)), 10
 SELECT throws_ok('DROP TABLE b', '2BP01', NULL, 'DROP TABLE needs CASCADE');
 DROP TABLE b CASCADE;
 SELECT is((SELECT count(*) FROM pg_class WHERE relname LIKE 'b\_%whole' OR relname LIKE 'b\_a\_%'), 0::bigint, 'and leaves nothing');
+
+-- Tails: single pushes, a model of them, and every call that reads them
+CREATE FUNCTION pg_temp.push_and_compare(steps int, chunk int, is_set boolean, seed float8) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  model text[] := '{"0", "1", "2", "3", "4"}';
+  fresh text[];
+  v text;
+  p int;
+BEGIN
+  PERFORM setseed(seed);
+  CREATE TABLE tl (id int PRIMARY KEY, doc bson);
+  PERFORM outlier_enable('tl', 'a', 3, chunk => push_and_compare.chunk, count_field => 'n', is_set => push_and_compare.is_set);
+  INSERT INTO tl VALUES (1, bson_build('a', model)), (2, bson_build('a', model));
+  FOR i IN 1 .. steps LOOP
+    v := CASE WHEN random() < 0.03 THEN repeat('x', (random() * 1500)::int) ELSE (random() * 200)::int::text END;
+    CASE
+      WHEN random() < 0.9 THEN
+        fresh := CASE WHEN is_set THEN ARRAY[v] ELSE (SELECT array_agg(v || CASE WHEN j = 1 THEN '' ELSE 'y' END ORDER BY j) FROM generate_series(1, 1 + (random() * random() * 45)::int) j) END;
+        PERFORM outlier_push('tl', 1, VARIADIC fresh);
+        IF NOT is_set OR NOT v = ANY (model) THEN model := model || fresh; END IF;
+      WHEN random() < 0.5 THEN
+        PERFORM outlier_pull('tl', 1, v);
+        model := array_remove(model, v);
+      WHEN random() < 0.5 THEN
+        UPDATE tl_whole SET doc = bson_set(doc, 'a', model[2:]) WHERE id = 1;
+        model := model[2:];
+      ELSE
+        UPDATE tl SET doc = bson_set(doc, 'title', v) WHERE id = 1;
+    END CASE;
+    p := (random() * cardinality(model))::int;
+    IF outlier_contains('tl', 1, v) IS DISTINCT FROM (v = ANY (model)) OR (SELECT count(*) FROM outlier_find('tl', v)) <> (v = ANY (model))::int + (v = ANY ('{0,1,2,3,4}'))::int
+       OR outlier_count('tl', 1) <> cardinality(model) OR (SELECT array_agg(value::text ORDER BY position) FROM outlier_page('tl', 1, p, 7)) IS DISTINCT FROM (SELECT array_agg(m ORDER BY o) FROM unnest(model[p + 1 : p + 7]) WITH ORDINALITY u (m, o)) THEN
+      RETURN format('step %s: %s', i, v);
+    END IF;
+    IF i % 25 = 0 AND ((SELECT (doc -> 'a')::text FROM tl_whole WHERE id = 1) <> to_bson(model)::text OR EXISTS (SELECT FROM pattern_check('tl'))) THEN
+      RETURN format('step %s: %s', i, (SELECT string_agg(c::text, ' ') FROM pattern_check('tl') c));
+    END IF;
+  END LOOP;
+  RETURN NULL;
+END $$;
+SELECT is(pg_temp.push_and_compare(400, 2, false, 0.1), NULL, 'pushes one at a time, chunks of 2, seed 0.1');
+DROP TABLE tl CASCADE;
+SELECT is(pg_temp.push_and_compare(400, 40, false, 0.2), NULL, 'chunks of 40, seed 0.2');
+DROP TABLE tl CASCADE;
+SELECT is(pg_temp.push_and_compare(400, 50, true, 0.3), NULL, 'a set, chunks of 50, seed 0.3');
+DROP TABLE tl CASCADE;
+SELECT is(pg_temp.push_and_compare(400, 1000, false, 0.4), NULL, 'chunks of 1000, seed 0.4');
+SELECT is((SELECT count(tail) FROM tl_a_extras WHERE sealed), 0::bigint, 'a sealed chunk has no tail');
+SELECT outlier_push('tl', 1, 'once more') FROM generate_series(1, 5) \g /dev/null
+SELECT is((SELECT bson_array_length(tail) > 0 FROM tl_a_extras WHERE key = 1 AND NOT sealed), true, 'a growing one has');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT outlier_push('tl', 1, 'later') \g /dev/null
+COMMIT;
+SELECT is((SELECT value::text FROM outlier_page('tl', 1, outlier_count('tl', 1) - 1, 1)), 'later', 'at REPEATABLE READ');
+SELECT pattern_disable('tl', 'a') \g /dev/null
+SELECT is((SELECT doc -> 'a' -> -1 FROM tl WHERE id = 1)::text, 'later', 'put back');
+DROP TABLE tl CASCADE;
 
 -- Advice
 CREATE TABLE adv (id int PRIMARY KEY, doc bson);

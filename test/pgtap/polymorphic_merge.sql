@@ -2,7 +2,7 @@
 -- of a key, tables that were full before, verbs, rights, hostile names, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(80);
+SELECT plan(83);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- The merged documents without their ids.
 CREATE FUNCTION pg_temp.shown(rel regclass) RETURNS text LANGUAGE plpgsql AS $$
@@ -158,5 +158,11 @@ SELECT is_empty($$
 SELECT is_empty($$SELECT doc FROM rm WHERE NOT doc ?| ARRAY['r1', 'r2', 'r3', 'own']$$, 'and nothing else');
 SELECT cmp_ok((SELECT count(*) FROM rm WHERE doc ?& ARRAY['r1', 'r2', 'r3']), '>', 2::bigint, 'some have all');
 SELECT pg_temp.all_true('the random run');
+-- the first source leaves: the others need the unique index that its declaration made
+SELECT pattern_disable('rm', 'r1');
+SELECT pg_temp.all_true('without the first source');
+SELECT lives_ok($$INSERT INTO r2 (doc) VALUES ('{_id: -1, c: 3}')$$, 'the second one is still merged');
+SELECT pattern_disable_all('rm');
+SELECT is_empty($$SELECT FROM pg_index WHERE indrelid = 'rm'::regclass AND NOT indisprimary$$, 'the index goes with the last source');
 SELECT * FROM finish();
 DROP TABLE r1, r2, r3, rm, no_key CASCADE;

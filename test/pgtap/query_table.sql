@@ -2,12 +2,12 @@
 -- statements, who may write and read, and a seeded random run against plain SQL.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(107);
+SELECT plan(142);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
-SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('query_table_create', 'regclass'), ('query_table_read', 'setof bson')) AS v (f, r);
-SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('query_table_create', 'volatile'), ('query_table_read', 'stable')) AS w (f, v);
+SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('query_table_create', 'regclass'), ('query_table_read', 'setof bson'), ('query_table_purge', 'bigint')) AS v (f, r);
+SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('query_table_create', 'volatile'), ('query_table_read', 'stable'), ('query_table_purge', 'volatile')) AS w (f, v);
 
 -- Refused
 SELECT collection_create('s'), collection_create('taken');
@@ -21,7 +21,8 @@ SELECT throws_ok(format('SELECT query_table_create(%s)', args), state, NULL, wha
   ($a$'q', 's', '{a}', fields => '{b: "$$NOW"}'$a$, '0A000', 'the clock'), ($$'q', 's', '{a..b}'$$, '22023', 'a bad path'), ($$'q', 's', '{a}', fields => '{b: 1, b: 1}'$$, '22023', 'a name twice'),
   ($$'q', 's', '{a}', types => '{b: "int"}'$$, '22023', 'a type of no column'), ($$'q', 's', '{a}', types => '{a: "nope"}'$$, '42704', 'an unknown type'), ($$'q', 's', '{a}', types => '{a: 1}'$$, '22023', 'a type that is no name'),
   ($$'q', 's', '{a}', types => '{a: "record"}'$$, '22023', 'a pseudo-type'), ($$'q', 's', '{a}', types => '{a: "int); DROP TABLE s; --"}'$$, '42601', 'a type that is more than one'),
-  ($$'q', 's', '{a}', limit_per_partition => 0$$, '22023', 'no row at all'), ($$'q', 's', '{a}', limit_per_partition => 1, is_unique => true$$, '22023', 'unique with a limit'),
+  ($$'q', 's', '{a}', limit_per_partition => 0$$, '22023', 'no row at all'), ($$'q', 's', '{a}', limit_per_partition => 1, is_unique => true$$, '22023', 'unique with a limit'), ($$'q', 's', '{a}', is_unique => true, ttl_field => 'x'$$, '22023', 'unique with an expiry'), ($$'q', 's', '{a}', limit_per_partition => 1, ttl_field => 'x'$$, '22023', 'a limit with an expiry'),
+  ($$'q', 's', '{a}', ttl_field => 'x..y'$$, '22023', 'a bad path of the expiry'), ($$'q', 's', '{a}', fields => '{expires_at: 1}', ttl_field => 'x'$$, '42701', 'the name of the column of the expiry'),
   ($$'q', 's', '{a}', fields => '{a: {$add: ["$x", 1]}}', limit_per_partition => 1$$, '22023', 'an expression with a limit'),
   ($$'q', 's', '{source_key}'$$, '42701', 'the name of the key''s column'), ($$'q', 's', ARRAY[repeat('x', 64)]$$, '22023', 'a name that is too long'), ($$'q', 's', '{xmin}'$$, '42701', 'a system column'),
   ($$'taken', 's', '{a}'$$, '42P07', 'a table that exists'), ($$'a.b.c', 's', '{a}'$$, '42602', 'no name of a table'), ($$'q', 'no_key', '{a}'$$, '55000', 'a source without a key'), ($$'q', 'a_view', '{a}'$$, '42809', 'a view')) AS v (args, state, what);
@@ -29,6 +30,9 @@ SELECT is(query_table_create('q', 's', '{a}', '{b: 1}', '{c: 1}')::text, 'q', 't
 SELECT throws_ok($$SELECT query_table_create('taken2', 's', '{a}', name => 'q')$$, '42710', NULL, 'the name is taken');
 SELECT throws_ok(format('SELECT query_table_read(%s)', args), state, NULL, what) FROM (VALUES
   ($$'s', 1$$, '42809', 'no query table'), ($$'q', 1, 2, 3$$, '22023', 'too many values'), ($$'q', NULL$$, '22004', 'a null'), ($$NULL, 1$$, '22004', 'no table')) AS v (args, state, what);
+SELECT throws_ok($$SELECT query_table_purge('s')$$, '42809', NULL, 'no query table to purge'); SELECT throws_ok($$SELECT query_table_purge(NULL)$$, '22004', NULL, 'no table to purge'); SELECT throws_ok($$SELECT query_table_purge('q', -1)$$, '22023', NULL, 'fewer than none'); SELECT is(query_table_purge('q'), 0::bigint, 'nothing expires here');
+CREATE FUNCTION pg_temp.hint(c text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE h text; BEGIN EXECUTE c; EXCEPTION WHEN OTHERS THEN GET STACKED DIAGNOSTICS h = PG_EXCEPTION_HINT; RETURN h; END $$;
+SELECT is(pg_temp.hint('DELETE FROM q'), 'Write to table "s", which has the pattern "q".', 'the error of a direct write names the table to write to');
 SELECT throws_ok($$SELECT pattern_alter('s', 'q', '{is_unique: true}')$$, '22023', NULL, 'other options stay');
 SELECT throws_ok(c, '55000', NULL, c) FROM unnest(ARRAY['INSERT INTO q VALUES (''1'', ''1'', ''1'', ''1'')', 'UPDATE q SET c = ''1''', 'DELETE FROM q', 'TRUNCATE q', 'COPY q FROM STDIN']) c WHERE c NOT LIKE 'COPY%';
 
@@ -231,6 +235,37 @@ SELECT is((SELECT a FROM q WHERE b = -1), '2'::bson_value, 'the row is there');
 SELECT pattern_disable('s', n) IS NOT NULL FROM unnest('{q,q2,q3}'::text[]) n \g /dev/null
 DROP TABLE s CASCADE;
 DROP ROLE query_table_owner; DROP ROLE query_table_writer;
+
+-- Rows that expire
+SELECT collection_create('mortal') \g /dev/null
+SELECT query_table_create('mortal_by_u', 'mortal', '{u}', '{n: 1}', '{x: 1}', '{u: "uuid"}', ttl_field => 'life.until') \g /dev/null
+CREATE FUNCTION pg_temp.at(i interval) RETURNS bson_value LANGUAGE sql AS $$ SELECT to_bson(clock_timestamp() + i) $$;
+CREATE FUNCTION pg_temp.living() RETURNS text LANGUAGE sql AS $$ SELECT string_agg(q ->> 'n', ' ') FROM query_table_read('mortal_by_u', '00000000-0000-0000-0000-000000000001') q $$;
+INSERT INTO mortal (doc) SELECT bson_build('_id', n, 'u', '00000000-0000-0000-0000-000000000001', 'n', n, 'life', bson_build('until', v)) FROM unnest(ARRAY['null'::bson_value, '"2001-01-01"', 'NaN', '1e300', '-1e300', '0', 'ISODate("2001-01-01")', pg_temp.at('1 hour'), pg_temp.at('-1 ms')]) WITH ORDINALITY AS t (v, n);
+INSERT INTO mortal (doc) VALUES ('{_id: 10, u: UUID("00000000-0000-0000-0000-000000000001"), n: 10}');
+SELECT is(pg_temp.living(), '1 2 3 4 8 10', 'a date, or seconds since 1970, ends the life of a row');
+SELECT is((SELECT count(*) FROM mortal_by_u), 10::bigint, 'the row stays in the table');
+SELECT pg_temp.all_true('expired rows');
+SELECT is(query_table_purge('mortal_by_u', 1), 1::bigint, 'one is purged'); SELECT is((SELECT count(*) FROM mortal_by_u WHERE source_key = 5), 0::bigint, 'the oldest'); SELECT is(query_table_purge('mortal_by_u', 0), 0::bigint, 'none'); SELECT is(query_table_purge('mortal_by_u'), 3::bigint, 'then the others'); SELECT is(query_table_purge('mortal_by_u'), 0::bigint, 'each once');
+SELECT is((SELECT string_agg(source_key::text, ' ' ORDER BY source_key) FROM mortal_by_u), '1 2 3 4 8 10', 'those that live are left');
+SELECT pg_temp.all_true('purged rows');
+SELECT is(pattern_repair('mortal', 'mortal_by_u'), 0::bigint, 'a repair does not bring them back');
+UPDATE mortal SET doc = bson_set(doc, 'life.until', pg_temp.at('1 hour')) WHERE _id = 6; UPDATE mortal SET doc = bson_set(doc, 'life.until', pg_temp.at('-1 hour')) WHERE _id = 8; DELETE FROM mortal WHERE _id = 7;
+SELECT is(pg_temp.living(), '1 2 3 4 6 10', 'a life that is prolonged, and one that is ended');
+SELECT pg_temp.all_true('lives that change');
+SET docpatterns.maintain = off; DELETE FROM mortal_by_u WHERE source_key = 10; UPDATE mortal_by_u SET expires_at = NULL WHERE source_key = 6; RESET docpatterns.maintain;
+SELECT is((SELECT string_agg(key::text, ' ' ORDER BY key) FROM pattern_check('mortal')), '6 10', 'what is missing or wrong is found'); SELECT is(pattern_repair('mortal', 'mortal_by_u'), 2::bigint, 'and repaired'); SELECT pg_temp.all_true('repaired rows');
+SELECT throws_ok(format('INSERT INTO mortal (doc) VALUES (%L)', doc), state, NULL, doc) FROM (VALUES ('{_id: 20, u: "nobody", n: 1}', '22P02'), ('{_id: 20, u: 5, n: 1}', '22023')) AS v (doc, state);
+CREATE ROLE query_table_other; GRANT ALL ON mortal_by_u TO query_table_other; SET ROLE query_table_other; SELECT throws_ok($$SELECT query_table_purge('mortal_by_u')$$, '42501', NULL, 'rows are purged by the owner'); RESET ROLE; DROP OWNED BY query_table_other; DROP ROLE query_table_other;
+ALTER TABLE mortal_by_u RENAME COLUMN expires_at TO "W hen"; SELECT is(pg_temp.living(), '1 2 3 4 6 10', 'another name of the column'); SELECT is(query_table_purge('mortal_by_u'), 1::bigint, 'by which rows are purged'); SELECT pg_temp.all_true('another name');
+DROP TABLE mortal CASCADE;
+-- UUIDs that are strings, with a limit: the source has an index on them
+SELECT collection_create('u') \g /dev/null
+SELECT query_table_create('u_top', 'u', '{u}', '{n: -1}', types => '{u: "uuid"}', limit_per_partition => 2) \g /dev/null
+INSERT INTO u (doc) SELECT bson_build('_id', n, 'u', CASE WHEN n % 2 = 0 THEN to_bson('00000000-0000-0000-0000-00000000000a'::uuid) ELSE to_bson('00000000-0000-0000-0000-00000000000A'::text) END, 'n', n) FROM generate_series(1, 5) n;
+DELETE FROM u WHERE _id = 4;
+SELECT is((SELECT string_agg(n::text, ' ' ORDER BY n DESC) FROM u_top), '5 3', 'are one partition'); SELECT pg_temp.all_true('UUIDs');
+DROP TABLE u CASCADE;
 
 -- A seeded random run beside plain SQL
 SELECT setseed(0.2301);

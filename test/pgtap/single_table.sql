@@ -2,14 +2,15 @@
 -- their boundaries, who may do what, hostile names, and a seeded random run beside a plain model.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(182);
+\pset fieldsep '\n'
+SELECT plan(229);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.keys(rel regclass, pk text, b text DEFAULT NULL, btw text[] DEFAULT NULL, op text DEFAULT NULL, k text DEFAULT NULL, i int DEFAULT NULL, d bool DEFAULT false, n int DEFAULT NULL, a bson DEFAULT NULL) RETURNS text LANGUAGE sql AS
 $$ SELECT coalesce(string_agg(q ->> 'SK', ' '), '') FROM single_table_query(rel, pk, b, btw, op, k, i, d, n, a) q $$;
 
 -- Signatures
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('single_table_create', 'regclass'), ('single_table_entity', 'regclass'), ('single_table_put', 'bson'), ('single_table_get', 'bson'), ('single_table_update', 'bson'),
-  ('single_table_delete', 'bson'), ('single_table_query', 'setof bson'), ('single_table_transact', 'integer'), ('single_table_batch_get', 'setof bson'), ('single_table_purge', 'bigint'), ('single_table_key', 'bson')) AS v (f, r);
+  ('single_table_delete', 'bson'), ('single_table_query', 'setof bson'), ('single_table_transact', 'integer'), ('single_table_batch_write', 'integer'), ('single_table_batch_get', 'setof bson'), ('single_table_purge', 'bigint'), ('single_table_key', 'bson')) AS v (f, r);
 SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('single_table_query', 'stable'), ('single_table_get', 'stable'), ('single_table_key', 'stable'), ('single_table_put', 'volatile'), ('single_table_update', 'volatile')) AS w (f, v);
 
 -- Refused
@@ -91,6 +92,31 @@ ROLLBACK;
 SELECT is(pg_temp.pages(true), '10 4 8 2 12 6', 'and backwards');
 SELECT is((SELECT count(*) FROM single_table_query('t', 'USER#1', filter => '{at: {$gt: 2}}', take => 2)), 2::bigint, 'take counts what matches');
 SELECT pg_temp.all_true('queries');
+DELETE FROM t;
+
+-- What writes return
+SELECT is(single_table_put('t', 'user', '{id: "r", a: {b: 1, c: 1}, l: [1, 2], n: 1}', return_values => 'all_old'), NULL, 'nothing was there'), is(single_table_put('t', 'user', '{id: "r", n: 2}', return_values => 'none'), NULL, 'nothing is wanted');
+SELECT is(single_table_put('t', 'user', '{id: "r", a: {b: 1, c: 1}, l: [1, 2], n: 3}', return_values => 'ALL_OLD', condition => '{n: 2}')::text, '{"PK": "USER#r", "SK": "PROFILE", "entity": "user", "id": "r", "n": 2}', 'what was replaced, under a condition');
+SELECT is(single_table_update('t', 'USER#r', 'PROFILE', '{$inc: {n: 1}, $set: {"a.b": 1, new: true}, $unset: {no: 1}}', return_values => 'updated_old')::text, '{"a": {"b": 1}, "n": 3}', 'what the update names, before'),
+       is(single_table_update('t', 'USER#r', 'PROFILE', '{$inc: {n: 1}, $set: {"a.b": 1}}', return_values => 'updated_new')::text, '{"a": {"b": 1}, "n": 5}', 'and after, also what it does not change'),
+       is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {"l.0": 5}}', return_values => 'updated_new')::text, '{"l": [5, 2]}', 'an element: its array'), is(single_table_update('t', 'USER#r', 'PROFILE', '{$inc: {"l.$[e]": 1}}', array_filters => '[{e: 2}]', return_values => 'updated_old')::text, '{"l": [5, 2]}', 'so does one that is filtered'),
+       is(single_table_update('t', 'USER#r', 'PROFILE', '{$rename: {new: "newer"}}', return_values => 'updated_new')::text, '{"newer": true}', 'a new name'), is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {}}', return_values => 'updated_new')::text, '{}', 'nothing is named'),
+       is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {n: 0}}', return_values => 'none'), NULL, 'none'), is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {n: 1}}', return_values => 'all_old') ->> 'n', '0', 'the item before'), is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {n: 2}}', return_values => 'all_new') ->> 'n', '2', 'the item after'),
+       is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {_id: 7}}', return_values => 'updated_new')::text, '{"_id": 7}', 'the _id'), is(single_table_update('t', 'USER#r', 'PROFILE', '{$set: {n: 3}}', return_values => 'updated_new')::text, '{"n": 3}', 'which is not there unless it is named');
+SELECT is(single_table_update('t', 'USER#no', 'PROFILE', '{$set: {n: 1}}', return_values => v), NULL, v || ' of no item') FROM unnest(ARRAY['all_old', 'all_new', 'updated_old', 'updated_new']) v;
+SELECT is(single_table_update('t', 'USER#up1', 'PROFILE', '{$set: {n: 1}}', upsert => true, return_values => 'updated_old'), NULL, 'nothing before an upsert'), is(single_table_update('t', 'USER#up2', 'PROFILE', '{$set: {n: 1}}', upsert => true, return_values => 'updated_new')::text, '{"n": 1}', 'what it sets');
+SELECT is(single_table_delete('t', 'USER#up1', 'PROFILE', return_values => 'none'), NULL, 'a silent delete'), is(single_table_delete('t', 'USER#up1', 'PROFILE'), NULL, 'has deleted'), is(single_table_delete('t', 'USER#up2', 'PROFILE', return_values => 'all_old') ->> 'n', '1', 'what is deleted');
+SELECT throws_ok(c, '22023', NULL, c) FROM unnest(ARRAY[$$SELECT single_table_put('t', 'user', '{id: 1}', return_values => 'updated_new')$$, $$SELECT single_table_put('t', 'user', '{id: 1}', return_values => NULL)$$, $$SELECT single_table_delete('t', 'a', 'b', return_values => 'all_new')$$, $$SELECT single_table_update('t', 'a', 'b', '{$set: {a: 1}}', return_values => 'some')$$,
+  $$SELECT single_table_update('t', 'USER#r', 'PROFILE', '{id: "r"}', return_values => 'updated_old')$$, $$SELECT single_table_query('t', 'a', count_only => true, fields => '{a: 1}')$$]) c;
+SELECT is(single_table_query('t', 'USER#r', count_only => true)::text, '{"count": 1}', 'a count'), is(single_table_query('t', 'USER#no', count_only => true)::text, '{"count": 0}', 'of nothing'), is(single_table_query('t', 'USER#r', count_only => true, take => 0)::text, '{"count": 0}', 'of as many as wanted'), is(single_table_query('t', 'USER#r', count_only => true, filter => '{n: 5}')::text, '{"count": 0}', 'of those that match');
+
+-- Batches
+SELECT is(single_table_batch_write('t', '[{put: {entity: "user", doc: {id: "b1"}}}, {put: {doc: {PK: "USER#b2", SK: "PROFILE", n: 1}}}, {delete: {PK: "USER#r", SK: "PROFILE"}}, {delete: {PK: "USER#no", SK: "PROFILE"}}]'), 4, 'puts and deletes'), is(single_table_batch_write('t', '[]'), 0, 'none');
+SELECT is((SELECT string_agg(pk || coalesce(' ' || (doc ->> 'n'), ''), ', ' ORDER BY pk) FROM t), 'USER#b1, USER#b2 1', 'are done');
+SELECT throws_ok(format('SELECT single_table_batch_write(''t'', %L)', ops), state, NULL, ops) FROM (VALUES ('[{update: {PK: "USER#b1", SK: "PROFILE", update: {$set: {a: 1}}}}]', '22023'), ('[{check: {PK: "USER#b1", SK: "PROFILE", condition: {}}}]', '22023'), ('[{delete: {PK: "USER#b1", SK: "PROFILE", condition: {}}}]', '22023'), ('[{put: {entity: "user", doc: {id: 1}, condition: {}}}]', '22023'), ('5', '22023'),
+  ('[{delete: {PK: "USER#b1", SK: "PROFILE"}}, {put: {entity: "user", doc: {id: "b1"}}}]', '22023'), ('[{delete: {PK: "USER#b1", SK: "PROFILE"}}, {put: {entity: "user", doc: {}}}]', '23502'), ('[{delete: {PK: "USER#b1", SK: "PROFILE"}}, {put: {entity: "no", doc: {}}}]', '42704')) AS v (ops, state);
+SELECT is((SELECT count(*) FROM t), 2::bigint, 'all or none');
+SELECT pg_temp.all_true('batches');
 DELETE FROM t;
 
 -- Expiry at its boundaries

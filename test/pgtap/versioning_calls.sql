@@ -3,7 +3,7 @@
 \set ECHO none
 SET client_min_messages = error;
 SET timezone = 'UTC';
-SELECT plan(32);
+SELECT plan(81);
 DROP ROLE IF EXISTS dp_tenant;
 DROP ROLE IF EXISTS dp_keeper;
 CREATE ROLE dp_tenant;
@@ -105,6 +105,50 @@ SELECT is(doc, '{_id: 1, stock: 109, name: "a", revision: 3}', 'and so does the 
 SELECT is(versioning_revert('counted', 1, 2), 4::bigint, 'what is far enough is written');
 SELECT versioning_redact('counted', 2, 'stock') \gset
 SELECT ok(NOT doc ? 'stock', 'what is redacted goes whatever the threshold') FROM counted WHERE _id = 2;
+-- the newest revisions: of a query that asks for these alone no others are read, and every query answers as over a copy
+SELECT collection_create('long', key_type => 'int8') \g /dev/null
+SELECT versioning_enable('long') \g /dev/null
+INSERT INTO long (doc) SELECT bson_build('_id', i, 'n', 0) FROM generate_series(1, 4) i;
+DO $$ BEGIN FOR i IN 1 .. 60 LOOP UPDATE long SET doc = bson_set(doc, 'n', i) WHERE _id <= 1 + i % 3; COMMIT; END LOOP; END $$;
+DELETE FROM long WHERE _id = 3;
+CREATE TEMP TABLE copied AS SELECT * FROM long_history;
+CREATE TEMP TABLE numbers AS SELECT i::bigint AS n FROM generate_series(1, 30) i;
+CREATE FUNCTION pg_temp.plan_of(q text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE l text; r text; BEGIN FOR l IN EXECUTE 'EXPLAIN (COSTS OFF) ' || q LOOP r := concat_ws(' ', r, trim(l)); END LOOP; RETURN r; END $$;
+CREATE FUNCTION pg_temp.answer(q text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE r text; BEGIN EXECUTE format('SELECT string_agg(x::text, E''\n'') FROM (%s) x', q) INTO r; RETURN coalesce(r, 'no rows'); END $$;
+SELECT is(pg_temp.plan_of(q) LIKE '%_versioning_newest%', newest, CASE WHEN newest THEN 'the newest only: ' ELSE 'all: ' END || q) || E'\n' || is(pg_temp.answer(q), pg_temp.answer(replace(q, 'long_history', 'copied')), 'right: ' || q) FROM (VALUES
+  (true, 'SELECT * FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 10'),
+  (true, 'SELECT revision, operation, doc FROM long_history WHERE key = 2 ORDER BY revision DESC LIMIT 100'),
+  (true, 'SELECT key, revision, until, since FROM long_history ORDER BY revision DESC, key LIMIT 7'),
+  (true, 'SELECT key, revision FROM long_history WHERE key IN (1, 3) ORDER BY revision DESC, key LIMIT 5'),
+  (true, 'SELECT * FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 0'),
+  (true, 'SELECT * FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 2000'),
+  (true, 'SELECT h.revision, n FROM numbers, long_history h WHERE key = n AND n < 3 ORDER BY revision DESC, n LIMIT 6'),
+  (false, 'SELECT * FROM long_history WHERE key = 1 ORDER BY revision LIMIT 10'),
+  (false, 'SELECT * FROM long_history WHERE key = 1 ORDER BY revision DESC'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 5 OFFSET 3'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 AND revision < 20 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 AND operation = ''insert'' ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 AND doc @@ ''{n: 5}'' ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 AND EXISTS (SELECT FROM numbers WHERE n = revision) ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision FROM long_history WHERE key = 1 AND revision NOT IN (SELECT n + 5 FROM numbers) ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision FROM long_history JOIN numbers ON n = revision WHERE key = 1 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision, i FROM long_history h, generate_series(1, CASE WHEN h.revision < 9 THEN 2 ELSE 0 END) i WHERE key = 1 ORDER BY revision DESC, i LIMIT 3'),
+  (false, 'SELECT revision, x FROM long_history h, LATERAL (SELECT 1 AS x WHERE h.revision % 7 = 0 OFFSET 0) x WHERE key = 1 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT DISTINCT operation, revision FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT max(revision) AS revision FROM long_history GROUP BY key ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT revision, count(*) OVER () FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT n, revision FROM numbers LEFT JOIN long_history h ON key = n AND revision < 5 WHERE n = 1 ORDER BY revision DESC LIMIT 3'),
+  (false, 'SELECT x.revision FROM (SELECT * FROM long_history WHERE key = 1 OFFSET 0) x ORDER BY x.revision DESC LIMIT 3')) AS asked (newest, q);
+SELECT is(pg_temp.answer('SELECT x.* FROM long b, LATERAL (SELECT key, revision FROM long_history h WHERE h.key = b._id ORDER BY revision DESC LIMIT 2) x ORDER BY 1, 2'),
+  pg_temp.answer('SELECT key, revision FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY revision DESC) AS r FROM copied WHERE key <> 3) x WHERE r <= 2 ORDER BY 1, 2'), 'two of each');
+SELECT is(pg_temp.answer('SELECT * FROM versioning_revisions(''long'', 2) ORDER BY revision DESC LIMIT 4'), pg_temp.answer('SELECT revision, since, until, operation, who, transaction FROM copied WHERE key = 2 ORDER BY revision DESC LIMIT 4'), 'the function itself');
+SET plan_cache_mode = force_generic_plan;
+PREPARE newest_of_1(int) AS SELECT revision FROM long_history WHERE key = 1 ORDER BY revision DESC LIMIT $1;
+CREATE TEMP TABLE some_rows (n text, revision bigint);
+DO $$ DECLARE r record; BEGIN FOR n IN 0 .. 3 LOOP FOR r IN EXECUTE format('EXECUTE newest_of_1(%s)', CASE n WHEN 3 THEN 'NULL' ELSE n::text END) LOOP INSERT INTO some_rows VALUES (n, r.revision); END LOOP; END LOOP; END $$;
+SELECT is((SELECT string_agg(n || ':' || c || ':' || m, ' ' ORDER BY n) FROM (SELECT n, count(*) AS c, min(revision) AS m FROM some_rows GROUP BY n) x), (SELECT '1:1:' || max(revision) || ' 2:2:' || max(revision) - 1 || ' 3:' || count(*) || ':1' FROM copied WHERE key = 1), 'a limit that is a parameter');
+RESET plan_cache_mode;
+DROP TABLE long CASCADE;
 SELECT * FROM finish();
 DROP TABLE shared, notes, nested, kept, counted CASCADE;
 DROP OWNED BY dp_keeper, dp_tenant;

@@ -13,6 +13,7 @@ SELECT kv_hincrby('game', 'user:123', 'age', 1), kv_hincrby('game', 'user:123', 
 SELECT * FROM kv_hkeys('game', 'user:123') AS field;
 SELECT kv_hdel('game', 'user:123', 'email', 'phone');
 SELECT kv_hincrby('game', 'user:123', 'name', 1);
+SELECT kv_hsetnx('game', 'user:123', 'name', 'Paul'), kv_hsetnx('game', 'user:123', 'nick', 'P');
 
 -- Sets.
 SELECT kv_sadd('game', 'likes:go', 'ada', 'bob', 'cy', 'ada'), kv_sadd('game', 'likes:chess', 'bob', 'dee');
@@ -33,9 +34,14 @@ SELECT member, score::int FROM kv_zrange('game', 'board', 0, -1);
 SELECT kv_zcount('game', 'board', 1500, '+inf'), kv_zcount('game', 'board', '(1500', '(2500'), kv_zcard('game', 'board');
 SELECT member FROM kv_zrangebyscore('game', 'board', '-inf', 2500, skip => 1, take => 2);
 SELECT member, score::int FROM kv_zpopmin('game', 'board');
+SELECT member FROM kv_zrevrangebyscore('game', 'board', '+inf', '(1500');
 SELECT kv_zadd('game', 'board:today', 10, 'ada', 20, 'fay');
 SELECT kv_zunionstore('game', 'board:all', '{board,board:today}', '{1,100}');
 SELECT member, score::int FROM kv_zrevrange('game', 'board:all', 0, -1);
+-- A window that slides: what is older than 30 goes, or all but the last two.
+SELECT kv_zadd('game', 'window', 10, 'a', 20, 'b', 30, 'c', 40, 'd', 50, 'e');
+SELECT kv_zremrangebyscore('game', 'window', '-inf', '(30'), kv_zremrangebyrank('game', 'window', 0, -3);
+SELECT member FROM kv_zrange('game', 'window', 0, -1);
 -- Scores are doubles and 64-bit integers, compared exactly.
 SELECT kv_zadd('game', 'exact', 9007199254740993, 'int64', 9007199254740992::float8, 'double', 'inf', 'inf', 0.5, 'half');
 SELECT member, score FROM kv_zrange('game', 'exact', 0, -1);
@@ -44,6 +50,15 @@ SELECT member, score FROM kv_zrange('game', 'exact', 0, -1);
 SELECT kv_hget('game', 'board', 'x');
 SELECT kv_type_of('game', 'board'), kv_type_of('game', 'user:123'), kv_type_of('game', 'nobody');
 SELECT * FROM kv_keys('game', '*:*') AS key;
+-- Keys by steps: begin with 0, go on with what comes back, end with 0.
+SELECT * FROM kv_scan('game', '0', 'board*', 3);
+SELECT * FROM kv_scan('game', '>board:today', take => 3);
+SELECT * FROM kv_scan('game', '>likes:go');
+-- A key gets another name; the one that had it goes.
+SELECT kv_rename('game', 'board:today', 'window');
+SELECT kv_rename('game', 'board:today', 'window');
+SELECT kv_exists('game', 'board:today'), kv_zcard('game', 'window');
+SELECT kv_del('game', 'window');
 
 -- A key whose time has come is gone at once; what it occupied is cleaned up later.
 SELECT kv_expire('game', 'likes:go', 100), kv_ttl('game', 'board'), kv_ttl('game', 'nobody');

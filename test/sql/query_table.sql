@@ -78,6 +78,19 @@ SELECT pattern_alter('orders', 'newest', '{limit_per_partition: 3}');
 SELECT query_table_read('newest', 'ann') ->> 'order_id';
 SELECT * FROM pattern_check('orders');
 
+-- IDs that are strings in documents can be UUIDs in the table, and rows can expire: they are no longer read, and purged later.
+SELECT collection_create('visits');
+SELECT query_table_create('visits_by_user', source => 'visits', partition => '{user}', clustering => '{"at": -1}', types => '{"user": "uuid", "at": "timestamptz"}', ttl_field => 'expires');
+INSERT INTO visits (doc) VALUES ('{_id: 1, user: "6f1c2a54-0e0b-4f27-9a55-3c7d3f5f0001", at: ISODate("2024-01-01"), expires: ISODate("2024-01-02")}'),
+  ('{_id: 2, user: UUID("6f1c2a54-0e0b-4f27-9a55-3c7d3f5f0001"), at: ISODate("2024-02-01"), expires: ISODate("2100-01-01")}'), ('{_id: 3, user: "6F1C2A54-0E0B-4F27-9A55-3C7D3F5F0001", at: ISODate("2024-03-01")}');
+INSERT INTO visits (doc) VALUES ('{_id: 4, user: "ann", at: ISODate("2024-01-01")}');
+SELECT query_table_read('visits_by_user', '6f1c2a54-0e0b-4f27-9a55-3c7d3f5f0001') - '{user}'::text[];
+SELECT * FROM visits_by_user ORDER BY at;
+SELECT query_table_purge('visits_by_user');
+SELECT source_key FROM visits_by_user ORDER BY at;
+SELECT * FROM pattern_check('visits');
+DROP TABLE visits CASCADE;
+
 -- Added to a table that is full: new writes are kept at once, pattern_build brings the others.
 RESET client_min_messages;
 SELECT query_table_create('by_order', source => 'orders', partition => '{order_id}', fields => '{"user_id": 1}');

@@ -54,6 +54,15 @@ SELECT single_table_update('app', 'USER#123', 'CART', '{$set: {items: 1}}', upse
 SELECT single_table_delete('app', 'USER#123', 'CART', condition => '{items: {$gt: 1}}');
 SELECT single_table_delete('app', 'USER#123', 'CART', condition => '{items: 1}');
 
+-- What there was, what there is now, or only what the update names; "none" where nobody looks at it.
+SELECT single_table_update('app', 'USER#123', 'ORDER#0007', '{$inc: {version: 1}, $set: {"ship.city": "Aarhus"}}', return_values => 'updated_new');
+SELECT single_table_update('app', 'USER#123', 'ORDER#0007', '{$inc: {version: 1}, $unset: {"ship.city": ""}}', return_values => 'updated_old');
+SELECT single_table_put('app', 'user', '{user_id: 123, name: "Paula"}', return_values => 'all_old');
+SELECT single_table_put('app', 'user', '{user_id: 123, name: "Peter"}', return_values => 'none');
+SELECT single_table_put('app', 'user', '{user_id: 123, name: "Peter"}', return_values => 'updated_old');
+-- How many there are, without reading them.
+SELECT single_table_query('app', pk => 'USER#123', sk_begins_with => 'ORDER#', count_only => true);
+
 -- Several operations, all or none.
 SELECT single_table_transact('app', '[
   {"put": {"entity": "order", "doc": {"user_id": 123, "order_id": 20}, "condition": {"PK": {"$exists": false}}}},
@@ -63,6 +72,11 @@ SELECT single_table_transact('app', '[
 SELECT single_table_transact('app', '[
   {"put": {"entity": "order", "doc": {"user_id": 123, "order_id": 21}}},
   {"check": {"PK": "USER#123", "SK": "PROFILE", "condition": {"orders": 7}}}]');
+-- Many puts and deletes, without conditions.
+SELECT single_table_batch_write('app', '[
+  {"put": {"entity": "user", "doc": {"user_id": 300}}}, {"put": {"doc": {"PK": "USER#301", "SK": "PROFILE"}}},
+  {"delete": {"PK": "USER#302", "SK": "PROFILE"}}]');
+SELECT single_table_batch_write('app', '[{"delete": {"PK": "USER#300", "SK": "PROFILE"}}, {"delete": {"PK": "USER#301", "SK": "PROFILE"}}]');
 SELECT single_table_batch_get('app', '[{"PK": "USER#123", "SK": "PROFILE"}, {"PK": "USER#123", "SK": "ORDER#0021"}, {"PK": "USER#123", "SK": "ORDER#0020"}]', '{entity: 1, orders: 1}');
 
 -- What has expired is gone at once, though its row is still there.

@@ -36,9 +36,9 @@ everything_rows dp_all >"$DP_WORK/rows"
 everything_made dp_all >"$DP_WORK/made"
 everything_text dp_all >"$DP_WORK/text"
 everything_text dp_all --no-owner >"$DP_WORK/ownerless_text"
-is "$(ask dp_all "SELECT pattern FROM unnest('{approximation,attribute,bucket,change_feed,computed,fanout,kv,kv_leaderboard,outlier,payload,polymorphic,polymorphic_merge,polymorphic_variant,preallocated,query_table,reference,relationship,rollup,schema_versioning,single_collection,single_table,subset,subset_fields,tree,tree_attach,versioning}'::text[]) pattern
+is "$(ask dp_all "SELECT pattern FROM unnest('{approximation,attribute,bucket,change_feed,computed,fanout,kv,kv_leaderboard,outlier,payload,polymorphic,polymorphic_merge,polymorphic_variant,preallocated,query_table,reference,relationship,rollup,schema_versioning,single_collection,single_table,subset,subset_fields,tree,tree_attach,ttl,versioning}'::text[]) pattern
   EXCEPT SELECT pattern FROM pattern_list()")" '' 'every pattern is declared'
-is "$(ask dp_all "SELECT DISTINCT pattern FROM pattern_list() EXCEPT SELECT unnest('{approximation,attribute,bucket,change_feed,computed,fanout,kv,kv_leaderboard,outlier,payload,polymorphic,polymorphic_merge,polymorphic_variant,preallocated,query_table,reference,relationship,rollup,schema_versioning,single_collection,single_table,subset,subset_fields,tree,tree_attach,versioning}'::text[])")" '' 'and there is no other'
+is "$(ask dp_all "SELECT DISTINCT pattern FROM pattern_list() EXCEPT SELECT unnest('{approximation,attribute,bucket,change_feed,computed,fanout,kv,kv_leaderboard,outlier,payload,polymorphic,polymorphic_merge,polymorphic_variant,preallocated,query_table,reference,relationship,rollup,schema_versioning,single_collection,single_table,subset,subset_fields,tree,tree_attach,ttl,versioning}'::text[])")" '' 'and there is no other'
 is "$(grep -v '|[0-9]*|[0-9a-f]\{32\}$' "$DP_WORK/rows" | head -5)" '' 'every table can be compared'
 { pg_dump -Fc -f "$DP_WORK/custom" dp_all && pg_dump --schema-only dp_all >"$DP_WORK/schema.sql" && pg_dump --data-only dp_all >"$DP_WORK/data.sql" 2>/dev/null; } 2>&1
 

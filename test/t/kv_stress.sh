@@ -28,7 +28,7 @@ SQL
 work() {  # work NUMBER TAG: whole transactions, one after the other, until the time is over
   stress_awk "$1" "$2" '
     function command(   what, k, m) {
-      what = r(30); k = "k" r(4); m = r(400)
+      what = r(32); k = "k" r(4); m = r(400)
       if (what <= 7) return sprintf("SELECT kv_zadd($$s$$, $$z%d$$, %d, %d, %d, %d);", r(3), r(60), m, r(60), r(400))
       if (what <= 9) return sprintf("SELECT kv_zadd($$s$$, $$large$$, %d, %d);", r(2000000000), r(41000))
       if (what == 10) return sprintf("SELECT kv_zincrby($$s$$, $$z1$$, %s, %d);", r(2) == 1 ? "0.5::float8" : "1", m)
@@ -51,6 +51,8 @@ work() {  # work NUMBER TAG: whole transactions, one after the other, until the 
       if (what == 27) return sprintf("WITH n AS (INSERT INTO added VALUES (1)) SELECT kv_hincrby($$s$$, $$total$$, $$n%d$$, 1);", r(3))
       if (what == 28) return "INSERT INTO bad SELECT ranks($$z1$$) UNION ALL SELECT ranks($$z2$$) UNION ALL SELECT ranks($$kept$$);"
       if (what == 29) return sprintf("INSERT INTO bad SELECT format($$large: %%s, not %%s$$, r, w) FROM (SELECT kv_zrank($$s$$, $$large$$, %d) AS r, (SELECT count(*) FROM s.scores a JOIN s.scores b ON a.key = $$large$$ AND b.key = $$large$$ AND b.member = %d AND (a.score, a.member) < (b.score, b.member)) AS w WHERE EXISTS (SELECT FROM s.scores WHERE key = $$large$$ AND member = %d)) q WHERE r IS DISTINCT FROM w;", m, m, m)
+      if (what == 30) return r(2) == 1 ? sprintf("SELECT kv_zremrangebyscore($$s$$, $$z%d$$, %d, %d);", r(3), m = r(60), m + 2) : sprintf("SELECT kv_zremrangebyrank($$s$$, $$z%d$$, %d, %d);", r(3), m = r(60), m + 4);
+      if (what == 31) return sprintf("DO $x$ BEGIN PERFORM kv_rename($$s$$, $$%s$$, $$k%d$$); EXCEPTION WHEN no_data_found THEN END $x$;", k, r(4));
       return r(3) == 1 ? "INSERT INTO bad SELECT c::text FROM pattern_check() c;" : sprintf("INSERT INTO bad SELECT format($$%%s is %%s$$, a, b) FROM (SELECT kv_zcount($$s$$, $$z2$$, 10, 20) AS a, (SELECT count(*) FROM s.scores WHERE key = $$z2$$ AND score BETWEEN 10 AND 20) AS b) q WHERE a <> b;")
     }
     BEGIN {

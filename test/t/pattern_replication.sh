@@ -28,7 +28,7 @@ ask dp_pub "SELECT pg_create_logical_replication_slot('dp_sub_plain', 'pgoutput'
 
 # one subscriber has plain tables with the same columns, the other has the patterns declared too
 ask dp_sub_plain "CREATE EXTENSION docpatterns; SELECT collection_create('books'), collection_create('users'), collection_create('orders');
-  CREATE TABLE books_x_extras (key bson_value, chunk bigint, n int, sealed boolean, elements bson_value, PRIMARY KEY (key, chunk))" >/dev/null
+  CREATE TABLE books_x_extras (key bson_value, chunk bigint, n int, sealed boolean, elements bson_value, tail bson_value, PRIMARY KEY (key, chunk))" >/dev/null
 ask dp_sub_pattern "CREATE EXTENSION docpatterns; $declare" >/dev/null
 for db in dp_sub_plain dp_sub_pattern; do
   ask $db "CREATE SUBSCRIPTION $db CONNECTION 'dbname=dp_pub host=$PGHOST port=$PGPORT user=$PGUSER' PUBLICATION p WITH (create_slot = false, slot_name = '$db')" >/dev/null

@@ -93,7 +93,7 @@ as dp_owner "DROP POLICY p ON s.books; ALTER TABLE s.books DISABLE ROW LEVEL SEC
 # Pairs are no secret: a table that claims to be somebody's store gets nothing ---------------------------------------------
 
 link_id=$(root "SELECT options->>'link_id' FROM docpatterns._pattern_declarations('s.books')")
-as dp_evil "CREATE SCHEMA e; CREATE TABLE e.fake (key public.bson_value, chunk bigint, n int, sealed boolean, elements public.bson_value, PRIMARY KEY (key, chunk)); CREATE TRIGGER zz_docpatterns_90_outlier_x_guard BEFORE INSERT ON e.fake FOR EACH STATEMENT
+as dp_evil "CREATE SCHEMA e; CREATE TABLE e.fake (key public.bson_value, chunk bigint, n int, sealed boolean, elements public.bson_value, tail public.bson_value, PRIMARY KEY (key, chunk)); CREATE TRIGGER zz_docpatterns_90_outlier_x_guard BEFORE INSERT ON e.fake FOR EACH STATEMENT
     EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$link_id', 'x');
   CREATE TABLE e.base (id int PRIMARY KEY, doc public.bson); CREATE TRIGGER zz_docpatterns_50_outlier_x AFTER UPDATE ON e.base FOR EACH ROW
     EXECUTE FUNCTION docpatterns.outlier_trigger('{\"name\": \"x\", \"field\": \"x\", \"flag\": \"f\", \"threshold\": 1, \"stay\": \"first\", \"mode\": \"immediate\", \"link_id\": \"$link_id\"}');

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Many writers of a source with four query tables: one that shows everything, one with unique keys, one with the first three
-# rows of each partition, and one that is built online while they write. First each transaction is one statement that locks rows
+# Many writers of a source with query tables: one that shows everything, one with unique keys, one with the first three rows of
+# each partition, one whose rows expire and are purged, and two that are built online while they write. First each transaction is one statement that locks rows
 # in the order of their keys, and nothing deadlocks; then longer ones, with savepoints and a trigger that writes again.
 . "$DP_TOP/test/env/stress.sh"
 set -u
@@ -12,17 +12,18 @@ CREATE SEQUENCE ids CACHE 100;
 SELECT collection_create('s');
 SELECT query_table_create('all_u', 's', '{u}', clustering => '{d: -1}', fields => '{t: 1, twice: {$multiply: ["$t", 2]}}', types => '{d: "int", t: "numeric"}'),
        query_table_create('by_e', 's', '{e}', fields => '{u: 1}', is_unique => true),
-       query_table_create('top_u', 's', '{u}', clustering => '{d: 1, t: -1}', types => '{d: "int"}', limit_per_partition => 3);
+       query_table_create('top_u', 's', '{u}', clustering => '{d: 1, t: -1}', types => '{d: "int"}', limit_per_partition => 3),
+       query_table_create('mortal', 's', '{u}', fields => '{t: 1}', ttl_field => 'x');
 INSERT INTO s (doc) SELECT bson_build('_id', -i, 'u', i % 7, 'd', i % 50, 't', i, 'e', 'first' || i) FROM generate_series(1, 300) i;
 SELECT query_table_create('late', 's', '{t}', clustering => '{d: 1}', fields => '{e: 1}'), query_table_create('late_top', 's', '{t}', clustering => '{d: -1}', limit_per_partition => 2);
 SQL
 
 work() {
   stress_awk "$1" "$2" '
-    function row() { return "bson_build($$_id$$, nextval($$ids$$), $$u$$, " r(7) - 1 (r(9) > 1 ? ", $$d$$, " r(50) : "") ", $$t$$, " r(30) ", $$e$$, $$e$$ || " r(40) ")" }
+    function row() { return "bson_build($$_id$$, nextval($$ids$$), $$u$$, " r(7) - 1 (r(9) > 1 ? ", $$d$$, " r(50) : "") ", $$t$$, " r(30) ", $$x$$, extract(epoch FROM clock_timestamp()) + " r(12) - 6 ", $$e$$, $$e$$ || " r(40) ")" }
     function some() { return "_id IN (SELECT _id FROM s WHERE _id > (SELECT last_value FROM ids) * " rand() " - " r(300) " ORDER BY _id LIMIT " r(4) " FOR UPDATE)" }
     function one(   w) {
-      w = r(20)
+      w = r(22)
       if (w <= 5) return "INSERT INTO s (doc) VALUES (" row() ");"
       if (w <= 7) return "INSERT INTO s (doc) VALUES (bson_unset(" row() ", $$e$$)), (bson_unset(" row() ", $$e$$)), (bson_unset(" row() ", $$e$$));"
       if (w == 8) return "INSERT INTO s (doc) SELECT bson_unset(bson_set(" row() ", $$u$$, j), $$e$$) FROM generate_series(6, 0, -1) j;"
@@ -33,7 +34,9 @@ work() {
       if (w == 17) return "INSERT INTO s (doc) SELECT bson_set(doc, $$t$$, " r(30) ") FROM s WHERE " some() " ORDER BY _id ON CONFLICT (_id) DO UPDATE SET doc = EXCLUDED.doc;"
       if (w == 18 && tag != "alone") return "UPDATE s SET doc = bson_set(doc, $$e$$, $$e$$ || " r(40) ") WHERE " some() ";"
       if (w == 19 && tag != "alone") return "UPDATE s SET doc = bson_set(doc, $$again$$, true) WHERE " some() ";"
-      return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$s$$, $$" (r(2) > 1 ? "all_u" : r(2) > 1 ? "by_e" : "top_u") "$$) x;"
+      if (w == 21) return "SELECT query_table_purge($$mortal$$, " r(9) ");"
+      if (w == 22) return "UPDATE s SET doc = bson_set(doc, $$x$$, extract(epoch FROM clock_timestamp()) + " r(12) - 6 ") WHERE " some() ";"
+      return "INSERT INTO bad SELECT concat_ws($$ $$, $$" tag "$$, current_setting($$transaction_isolation$$), x) FROM pattern_check($$s$$, $$" (r(2) > 1 ? "all_u" : r(2) > 1 ? "by_e" : r(2) > 1 ? "mortal" : "top_u") "$$) x;"
     }
     BEGIN {
       for (i = 0;; i++) {

@@ -80,6 +80,8 @@ typedef struct DpPathNode
 	int64 elements;
 	int64 items;
 	int64 narrays;
+	int64 bytes; /* of values that -> finds */
+	int64 largest;
 	bool multiple;
 } DpPathNode;
 
@@ -107,6 +109,10 @@ extern int dp_path_tree_nodes(DpPathTree *tree, DpPathNode ***nodes, bool *compl
 
 /* How the path of a node is written, palloc'd: fills in text and textlen. */
 extern void dp_path_node_names(const DpPathNode *node, DpPathStats *path);
+
+/* Sorts the items of a path: by value, then by document.  And whether two of them are equal. */
+extern void dp_sample_sort(const DpSamplePath *sample);
+extern bool dp_sample_same(const DpSampleItem *a, const DpSampleItem *b);
 
 /*
  * Computes the statistics of the items at a path: n_distinct, the most common ones, the histogram,

@@ -104,6 +104,27 @@ compare_groups(const void *a, const void *b, void *arg)
 }
 
 void
+dp_sample_sort(const DpSamplePath *sample)
+{
+	for (int64 i = 0; i < sample->nitems; i++)
+	{
+		DpValue value = item_value(&sample->items[i]);
+
+		sample->items[i].order = dp_value_abbreviate(&value);
+	}
+	sort_items(sample->items, sample->nitems);
+}
+
+bool
+dp_sample_same(const DpSampleItem *a, const DpSampleItem *b)
+{
+	DpValue x = item_value(a);
+	DpValue y = item_value(b);
+
+	return a->order == b->order && dp_value_compare(&x, &y) == 0;
+}
+
+void
 dp_sample_summarize(DpSamplePath *sample, DpPathStats *path, int target, Size maxbytes,
 					double documents, double total)
 {
@@ -125,13 +146,7 @@ dp_sample_summarize(DpSamplePath *sample, DpPathStats *path, int target, Size ma
 	if (sample->nitems == 0)
 		return;
 
-	for (int64 i = 0; i < sample->nitems; i++)
-	{
-		DpValue value = item_value(&sample->items[i]);
-
-		sample->items[i].order = dp_value_abbreviate(&value);
-	}
-	sort_items(sample->items, sample->nitems);
+	dp_sample_sort(sample);
 	groups = MemoryContextAllocHuge(CurrentMemoryContext, sample->nitems * sizeof(ItemGroup));
 	ngroups = make_groups(sample, groups);
 	order = MemoryContextAllocHuge(CurrentMemoryContext, ngroups * sizeof(int));
@@ -185,16 +200,8 @@ make_groups(const DpSamplePath *sample, ItemGroup *groups)
 	{
 		const DpSampleItem *item = &sample->items[i];
 		const DpSampleItem *before = item - 1;
-		bool same = false;
 
-		if (i > 0 && item->order == before->order)
-		{
-			DpValue a = item_value(before);
-			DpValue b = item_value(item);
-
-			same = dp_value_compare(&a, &b) == 0;
-		}
-		if (!same)
+		if (i == 0 || !dp_sample_same(before, item))
 		{
 			groups[n].first = i;
 			groups[n].documents = 1;

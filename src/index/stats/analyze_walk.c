@@ -353,6 +353,8 @@ walk_value(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *
 	{
 		at->direct++;
 		at->direct_types[type]++;
+		at->bytes += value->len;
+		at->largest = Max(at->largest, value->len);
 	}
 	switch (value->type)
 	{

@@ -26,6 +26,7 @@
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
+#include "kit/worker.h"
 
 /* Facts about a queue's table, cached between statements */
 typedef struct QueueTable
@@ -59,6 +60,8 @@ struct DpQueue
 	DpWriter *writer;       /* NULL until an entry is inserted */
 	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
 };
+
+DpQueuePass *dp_queue_passing = NULL;
 
 static QueueTable tables_known[TABLES_KNOWN];
 static int next_known = 0;
@@ -128,6 +131,8 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	values[table->queued_at - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	nulls[table->queued_at - 1] = false;
 	dp_writer_insert_row(queue->writer, values, nulls);
+	if (!queue->removed)
+		dp_work_left(queue->decl->target);
 	if (id % FORGET_EVERY == 0 && queue->removed)
 		queue->forget = (struct varlena *) DatumGetPointer(values[table->key - 1]);
 	pfree(values);
@@ -148,9 +153,20 @@ dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
 	taken = take(queue, key, most, NIL, context);
 	if (key == NULL && taken != NIL)
 	{
-		DpValue last = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
+		struct varlena *last_key = ((DpQueued *) llast(taken))->key;
+		DpValue last = dp_value_of_varlena(last_key);
 
 		taken = take(queue, &last, PG_INT64_MAX, taken, context);
+		if (dp_queue_passing != NULL)
+		{
+			ListCell *lc;
+
+			foreach(lc, taken)
+				dp_queue_passing->entries += ((DpQueued *) lfirst(lc))->entries;
+			dp_queue_passing->last =
+				MemoryContextAlloc(dp_queue_passing->context, VARSIZE_ANY(last_key));
+			memcpy(dp_queue_passing->last, last_key, VARSIZE_ANY(last_key));
+		}
 	}
 	SPI_finish();
 	return taken;
@@ -248,6 +264,10 @@ typedef struct Entry
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context)
 {
+	static const char *const take_all = TAKE("");
+	static const char *const take_key = TAKE(" WHERE t.key{own =}{$2 bson_value}");
+	static const char *const take_after = TAKE(" WHERE t.key{own >}{$2 bson_value}");
+	const char *template = key != NULL ? take_key : take_all;
 	SPIPlanPtr plan;
 	Datum values[2];
 	Entry *entries;
@@ -258,9 +278,12 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	values[0] = Int64GetDatum(most);
 	if (key != NULL)
 		values[1] = PointerGetDatum(dp_value_to_varlena(key));
-	plan = dp_statement(queue->decl,
-						key != NULL ? TAKE(" WHERE t.key{own =}{$2 bson_value}") : TAKE(""),
-						queue->table.table, queue->table.table);
+	else if (dp_queue_passing != NULL && dp_queue_passing->after != NULL)
+	{
+		values[1] = PointerGetDatum(dp_queue_passing->after);
+		template = take_after;
+	}
+	plan = dp_statement(queue->decl, template, queue->table.table, queue->table.table);
 	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
 					  SPI_OK_DELETE_RETURNING, queue->table.table, queue->decl->name,
 					  DP_MARK_INTERNAL);

@@ -53,6 +53,21 @@ typedef struct DpQueued
  */
 extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
 
+/*
+ * For maintenance, which does not wait for locks (maintain.h): while dp_queue_passing is set,
+ * dp_queue_take() without a key starts after the key "after", counts the entries that it dequeues,
+ * and remembers their last key.
+ */
+typedef struct DpQueuePass
+{
+	MemoryContext context; /* of the keys */
+	struct varlena *after; /* bson_values, or NULL */
+	struct varlena *last;
+	int64 entries;
+} DpQueuePass;
+
+extern DpQueuePass *dp_queue_passing;
+
 /* True if there is an entry of that key with an equal delta. */
 extern bool dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta);
 

@@ -380,6 +380,7 @@ make_entries(DpTable *t, TupleTableSlot *row, bool update, AttrNumber changed,
 		const DpTableIndex *x = &t->indexes->index[i];
 		Datum values[INDEX_MAX_KEYS];
 		bool nulls[INDEX_MAX_KEYS];
+		bool same = update && changed != InvalidAttrNumber && !has_column(x->info, changed);
 
 		if (x->info->ii_Predicate != NIL && !predicate_holds(t, x->info, row))
 			continue;
@@ -392,9 +393,16 @@ make_entries(DpTable *t, TupleTableSlot *row, bool update, AttrNumber changed,
 			values[k] = row->tts_values[column - 1];
 			nulls[k] = row->tts_isnull[column - 1];
 		}
+
+		/*
+		 * The old row's entry was checked and excludes others.  A check would read all versions of
+		 * the row that this transaction has written.
+		 */
 		(void) index_insert(t->opened[i], values, nulls, &row->tts_tid, t->rel,
-							x->info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
-							update && !has_column(x->info, changed), x->info);
+							x->info->ii_Unique && !(same && x->info->ii_Predicate == NIL)
+								? UNIQUE_CHECK_YES
+								: UNIQUE_CHECK_NO,
+							same, x->info);
 	}
 	return NIL;
 }

@@ -93,6 +93,7 @@ DP_ROUTED_FUNCTION(dp_approximation_sync, DP_ROUTE_SUM, 0)
 	DpActor self;
 	SPIPlanPtr plan;
 	Portal portal;
+	int64 most = PG_NARGS() > 2 ? PG_GETARG_INT32(2) : PG_INT64_MAX;
 	int64 done = 0;
 
 	if (PG_ARGISNULL(0))
@@ -112,12 +113,12 @@ DP_ROUTED_FUNCTION(dp_approximation_sync, DP_ROUTE_SUM, 0)
 	plan = dp_statement(decl, "SELECT DISTINCT {side key} FROM {relation} ORDER BY {side key}",
 						dp_approximation_shards_table(a));
 	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
-	for (;;)
+	while (done < most)
 	{
 		SPITupleTable *keys;
 		uint64 i;
 
-		SPI_cursor_fetch(portal, true, 1000);
+		SPI_cursor_fetch(portal, true, Min(most, 1000));
 		keys = SPI_tuptable;
 		if (SPI_processed == 0)
 			break;

@@ -65,6 +65,10 @@ mode_name(DpBucketScan *scan)
 			return "by index, in order of time";
 		case DP_SCAN_BACKWARD:
 			return "by index, from the end";
+		case DP_SCAN_TIME:
+			return "all groups, in order of time";
+		case DP_SCAN_TIME_BACKWARD:
+			return "all groups, in order of time, from the end";
 	}
 	return "";
 }

@@ -12,6 +12,7 @@
 
 #include "access/nbtree.h"
 #include "access/sysattr.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -20,6 +21,7 @@
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
 #include "patterns/bucket/upper.h"
@@ -36,6 +38,11 @@ static void index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned 
 static void parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
 static bool column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec,
 						  EquivalenceMember *em, void *arg);
+static void time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned,
+					   Relids outer, double rows);
+static double groups_estimate(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
+static List *
+column_order(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, bool backward);
 static List *order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
 					  bool backward);
 static bool group_fixed(DpBucketColumn *column, List *keys);
@@ -164,6 +171,115 @@ index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Li
 																			   : DP_SCAN_ORDERED,
 																		one_group)));
 	}
+	if (!one_group && outer == baserel->lateral_relids)
+		time_paths(root, baserel, planned, outer, rows);
+}
+
+/* All groups in the order of time, unless more has to be in memory than a hash table may have. */
+static void
+time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Relids outer,
+		   double rows)
+{
+	const DpBucketSizes *s = &planned->sizes;
+	double part = dp_bucket_selectivity(root, baserel, planned, planned->keys);
+	double buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
+	double waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
+	double groups = 0;
+	double decoded = buckets * s->rows_per_bucket;
+	Cost startup;
+	Cost total;
+	int i;
+
+	for (i = 0; i < 2; i++)
+	{
+		List *pathkeys = column_order(root, baserel, planned->rel->time, i == 1);
+
+		if (pathkeys != NIL)
+			pathkeys = truncate_useless_pathkeys(root, baserel, pathkeys);
+		if (pathkeys == NIL)
+			continue;
+		if (groups == 0)
+		{
+			double open;
+
+			/* a group has one bucket open at a time, and a row can open only one more */
+			groups = open = Min(groups_estimate(root, baserel, planned), buckets);
+			if (root->limit_tuples > 0 &&
+				list_length(planned->keys) == list_length(baserel->baserestrictinfo))
+				open = Min(open, root->limit_tuples);
+			if ((buckets + waiting) * DP_MERGE_ENTRY +
+					open * (1024 + s->rows_per_bucket * (sizeof(int64) + baserel->reltarget->width +
+														 list_length(baserel->reltarget->exprs))) >
+				get_hash_memory_limit())
+				return;
+		}
+		/* the indexes, whole; the header of each group's last bucket */
+		startup = baserel->baserestrictcost.startup +
+				  (s->packed_tuples + s->recent_tuples) * cpu_index_tuple_cost +
+				  groups * (cpu_tuple_cost + BUCKET_COST / 2 * cpu_tuple_cost);
+		/* then each bucket is fetched twice, and each row goes through the heap */
+		total = startup +
+				index_pages_fetched(2 * buckets, s->packed_pages, s->packed_tuples / 100, root) *
+					random_page_cost +
+				buckets * (2 + BUCKET_COST) * cpu_tuple_cost +
+				decoded * (ROW_COST * cpu_tuple_cost + baserel->baserestrictcost.per_tuple +
+						   2 * cpu_operator_cost * log(Max(groups, 2)) / log(2.0)) +
+				waiting * (random_page_cost / 4 + cpu_tuple_cost);
+		add_path(baserel,
+				 (Path *) dp_create_foreignscan_path(root, baserel, NULL, rows, startup, total,
+													 pathkeys, outer, NULL,
+													 list_make2_int(i == 1 ? DP_SCAN_TIME_BACKWARD
+																		   : DP_SCAN_TIME,
+																	0)));
+	}
+}
+
+/* The number of groups. */
+static double
+groups_estimate(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
+{
+	DpBucketRel *rel = planned->rel;
+	List *exprs = NIL;
+	int i;
+
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		DpBucketColumn *column = rel->groups[i];
+
+		exprs = lappend(exprs, makeVar(baserel->relid, column->attnum, column->type, column->typmod,
+									   column->collation, 0));
+	}
+	return estimate_num_groups(root, exprs, Max(baserel->rows, 1), NULL, NULL);
+}
+
+/* The order of a column as path keys; NIL if it has none or the query knows none. */
+static List *
+column_order(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, bool backward)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	Expr *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod,
+								 column->collation, 0);
+	List *result;
+	ListCell *lc;
+
+	if (!OidIsValid(type->lt_opr) || !OidIsValid(type->gt_opr))
+		return NIL;
+	result = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
+										 baserel->relids);
+	if (result == NIL || column->role != DP_BUCKET_TIME)
+		return result;
+
+	/* a time is never null, so nulls may be first or last */
+	foreach(lc, root->query_pathkeys)
+	{
+		PathKey *asked = lfirst(lc);
+		PathKey *own = linitial(result);
+
+		if (asked->pk_eclass == own->pk_eclass &&
+			dp_pathkey_is_descending(asked) == dp_pathkey_is_descending(own))
+			return list_make1(asked);
+	}
+	return result;
 }
 
 /* Argument of column_member() */
@@ -255,17 +371,11 @@ order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List 
 	for (i = 0; i <= rel->ngroups; i++)
 	{
 		DpBucketColumn *column = i < rel->ngroups ? rel->groups[i] : rel->time;
-		TypeCacheEntry *type = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-		Expr *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod,
-									 column->collation, 0);
 		List *pathkey;
 
 		if (i < rel->ngroups && group_fixed(column, keys))
 			continue;
-		if (!OidIsValid(type->lt_opr) || !OidIsValid(type->gt_opr))
-			break;
-		pathkey = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
-											  baserel->relids);
+		pathkey = column_order(root, baserel, column, backward);
 		if (pathkey == NIL)
 			break;
 		if (list_member_ptr(result, linitial(pathkey)))

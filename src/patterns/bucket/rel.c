@@ -72,6 +72,8 @@ static const DpOption options[] = {
 	{ "max_bytes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1000, 100000000),
 	  DP_INTO(DpBucketRel, max_bytes) },
 	{ "document", DP_OPTION_DOCUMENT },
+	{ "pack_after", DP_OPTION_INTERVAL, DP_ALTERABLE },
+	{ "retain", DP_OPTION_INTERVAL, DP_ALTERABLE },
 	{ "end_date", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("inclusive", "exclusive") },
 	{ "group_at", DP_OPTION_ANY },
 	{ "time_at", DP_OPTION_INT },

@@ -47,8 +47,6 @@ static void index_start(DpBucketScan *scan, bool packed);
 static bool group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls);
 static bool value_excluded(DpBucketScan *scan, DpBucketKey *key);
 static int compare_recent(DpBucketScan *scan);
-static void emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
-static void emit_recent(DpBucketScan *scan, TupleTableSlot *slot);
 static bool parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 static Size parallel_estimate(ForeignScanState *node, ParallelContext *pcxt);
 static void parallel_init(ForeignScanState *node, ParallelContext *pcxt, void *coordinate);
@@ -174,7 +172,7 @@ begin_tables(DpBucketScan *scan)
 		if (!scan->nothing_waits)
 			scan->recent_index = index_open(rel->recent_index, AccessShareLock);
 	}
-	if (scan->mode >= DP_SCAN_ORDERED && !scan->one_group)
+	if (DP_SCAN_BY_GROUP(scan->mode) && !scan->one_group)
 	{
 		scan->group_cmp = palloc(sizeof(FmgrInfo) * Max(rel->ngroups, 1));
 		for (i = 0; i < rel->ngroups; i++)
@@ -196,6 +194,8 @@ begin_tables(DpBucketScan *scan)
 	scan->rows.nulls = palloc0(sizeof(bool *) * Max(rel->nvalues, 1));
 	if (scan->need_ctid)
 		scan->origins = dp_bucket_origins_of(estate, rel->relid, true);
+	if (DP_SCAN_MERGES(scan->mode))
+		scan->merge = dp_bucket_merge_begin(scan);
 	if (scan->upper_plan != NIL)
 		scan->upper = dp_bucket_upper_begin(scan, scan->upper_plan);
 }
@@ -212,6 +212,8 @@ iterate(ForeignScanState *node)
 		bucket_scan_start(scan);
 	if (scan->upper != NULL)
 		return dp_bucket_upper_next(scan, slot);
+	if (scan->merge != NULL)
+		return dp_bucket_merge_next(scan, slot);
 	if (scan->mode >= DP_SCAN_ORDERED)
 		return iterate_ordered(scan, slot);
 
@@ -222,7 +224,7 @@ iterate(ForeignScanState *node)
 
 		if (likely(scan->next < scan->end))
 		{
-			emit_packed(scan, slot);
+			dp_bucket_emit_packed(scan, slot);
 			scan->next++;
 			return slot;
 		}
@@ -245,7 +247,7 @@ iterate(ForeignScanState *node)
 		scan->end = to;
 	}
 	if (dp_bucket_scan_recent(scan))
-		emit_recent(scan, slot);
+		dp_bucket_emit_recent(scan, slot);
 	return slot;
 }
 
@@ -260,12 +262,12 @@ iterate_ordered(DpBucketScan *scan, TupleTableSlot *slot)
 
 	if (scan->next != scan->end && (!scan->recent_pending || compare_recent(scan) <= 0))
 	{
-		emit_packed(scan, slot);
+		dp_bucket_emit_packed(scan, slot);
 		scan->next += scan->mode == DP_SCAN_BACKWARD ? -1 : 1;
 	}
 	else if (scan->recent_pending)
 	{
-		emit_recent(scan, slot);
+		dp_bucket_emit_recent(scan, slot);
 		scan->recent_pending = false;
 	}
 	return slot;
@@ -280,6 +282,8 @@ rescan(ForeignScanState *node)
 	if (scan->mode == DP_SCAN_BACKWARD && scan->one_group && scan->started)
 		scan->tail = scan->nspans == 1 && !scan->packed_done ? scan->start : PG_INT64_MIN;
 	scan->started = false;
+	if (scan->merge != NULL)
+		dp_bucket_merge_rescan(scan);
 	if (scan->upper != NULL)
 		dp_bucket_upper_rescan(scan);
 }
@@ -292,6 +296,8 @@ end_scan(ForeignScanState *node)
 
 	if (scan == NULL || scan->packed == NULL)
 		return;
+	if (scan->merge != NULL)
+		dp_bucket_merge_end(scan);
 	if (scan->packed_scan != NULL)
 		table_endscan(scan->packed_scan);
 	if (scan->recent_scan != NULL)
@@ -439,7 +445,7 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 			 * an array below a range is read value by value, which is not the order; its clause is
 			 * checked above anyway
 			 */
-			if (key->is_array && !listed && scan->mode >= DP_SCAN_ORDERED)
+			if (key->is_array && !listed && DP_SCAN_BY_GROUP(scan->mode))
 				continue;
 			if (key->strategy == BTEqualStrategyNumber || key->strategy == DP_KEY_IS_NULL)
 				listed_now = true;
@@ -498,7 +504,8 @@ index_start(DpBucketScan *scan, bool packed)
 		*iscan = dp_index_beginscan(packed ? scan->packed : scan->recent,
 									packed ? scan->packed_index : scan->recent_index,
 									scan->estate->es_snapshot, nkeys);
-		(*iscan)->xs_want_itup = packed && scan->mode >= DP_SCAN_ORDERED;
+		(*iscan)->xs_want_itup =
+			packed ? scan->mode >= DP_SCAN_ORDERED : DP_SCAN_MERGES(scan->mode);
 	}
 	index_rescan(*iscan, keys, nkeys, NULL, 0);
 }
@@ -790,8 +797,8 @@ compare_recent(DpBucketScan *scan)
 }
 
 /* Put the next row of the buckets into the slot. */
-static void
-emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
+void
+dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	const DpScanRows *rows = &scan->rows;
 	int row = rows->order != NULL ? rows->order[scan->next] : scan->next;
@@ -833,8 +840,8 @@ emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 }
 
 /* Put the waiting measurement into the slot. */
-static void
-emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
+void
+dp_bucket_emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	int i;
 

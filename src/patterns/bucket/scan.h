@@ -8,6 +8,7 @@
  *		plan.c		paths and plans of scans
  *		scan.c		executing them
  *		rows.c		rows out of buckets
+ *		merge.c		rows of all groups in the order of time
  *		origin.c		origins of rows
  *		explain.c	EXPLAIN
  *		analyze.c	ANALYZE
@@ -105,10 +106,12 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 
 typedef enum DpScanMode
 {
-	DP_SCAN_ALL,     /* both tables from one end to the other */
-	DP_SCAN_INDEX,   /* by the indexes, in no order */
-	DP_SCAN_ORDERED, /* by the indexes, ordered by (group, time) */
-	DP_SCAN_BACKWARD /* the same backwards */
+	DP_SCAN_ALL,      /* both tables from one end to the other */
+	DP_SCAN_INDEX,    /* by the indexes, in no order */
+	DP_SCAN_ORDERED,  /* by the indexes, ordered by (group, time) */
+	DP_SCAN_BACKWARD, /* the same backwards */
+	DP_SCAN_TIME,     /* by the indexes, all groups merged in the order of time */
+	DP_SCAN_TIME_BACKWARD
 } DpScanMode;
 
 /* Items of fdw_private of a plan */
@@ -212,6 +215,7 @@ typedef struct DpBucketScan
 	int end;  /* one after the last one; before the first one when backward */
 
 	struct DpBucketOrigins *origins;
+	struct DpBucketMerge *merge; /* of all groups by time */
 
 	DpBucketCounters *counters; /* in shared memory for parallel scans */
 	DpBucketCounters own;
@@ -220,6 +224,15 @@ typedef struct DpBucketScan
 	List *upper_plan; /* aggregates: what the plan says, and their state */
 	struct DpBucketUpper *upper;
 } DpBucketScan;
+
+/* Whether the scan is by time over all groups. */
+#define DP_SCAN_MERGES(mode) ((mode) >= DP_SCAN_TIME)
+
+/* Whether it is by group and time. */
+#define DP_SCAN_BY_GROUP(mode) ((mode) == DP_SCAN_ORDERED || (mode) == DP_SCAN_BACKWARD)
+
+/* Memory of a bucket or waiting measurement in such a scan */
+#define DP_MERGE_ENTRY 16
 
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
 extern void dp_bucket_explain_routine(FdwRoutine *routine);
@@ -292,6 +305,16 @@ dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direc
 	MemoryContextSwitchTo(old);
 	return result;
 }
+
+/* Put the next row of scan->rows, or the waiting measurement, into the slot. */
+extern void dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
+extern void dp_bucket_emit_recent(DpBucketScan *scan, TupleTableSlot *slot);
+
+/* All groups by time: prepare, return the next row, restart, end. */
+extern struct DpBucketMerge *dp_bucket_merge_begin(DpBucketScan *scan);
+extern TupleTableSlot *dp_bucket_merge_next(DpBucketScan *scan, TupleTableSlot *slot);
+extern void dp_bucket_merge_rescan(DpBucketScan *scan);
+extern void dp_bucket_merge_end(DpBucketScan *scan);
 
 /* The origins of rows that a scan gave ctids to, by query and relation */
 extern struct DpBucketOrigins *dp_bucket_origins_of(EState *estate, Oid relid, bool create);

@@ -39,6 +39,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/table.h"
+#include "kit/shard.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
@@ -116,6 +117,7 @@ static const DpOption options[] = {
 	{ "documents", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpChangeFeed, documents) },
 	{ "channel", DP_OPTION_TEXT, DP_ALTERABLE, DP_BETWEEN(1, NAMEDATALEN - 1),
 	  DP_INTO(DpChangeFeed, channel) },
+	{ "keep_for", DP_OPTION_INTERVAL, DP_ALTERABLE },
 	{ NULL }
 };
 
@@ -522,7 +524,8 @@ writer_begin(DpChangeFeed *f)
 	writer = dp_state_begin(&writers, sizeof(FeedWriter));
 	writer->feed = f->side;
 	writer->first = first;
-	if (f->channel != NULL)
+	/* Citus prepares transactions of several servers, which must not notify */
+	if (f->channel != NULL && dp_shard_id(f->decl->relid) == 0)
 	{
 		StringInfoData table;
 

@@ -90,8 +90,8 @@ static struct
 } urgent;
 
 static void node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member);
-static void node_add(DpKvCall *call, CountNode *node, int level, int delta);
-static bool shard_add(DpKvCall *call, CountNode *node, int delta);
+static void node_add(DpKvCall *call, CountNode *node, int level, int64 delta);
+static bool shard_add(DpKvCall *call, CountNode *node, int64 delta);
 static void node_end(CountNode *node);
 static void
 insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 shard, int64 amount);
@@ -159,7 +159,7 @@ dp_kv_count_create(DpKvCall *call)
 
 /* Adds on each level up to the one where both positions belong to one node. */
 void
-dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
+dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member, int64 n)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	TupleTableSlot *row = r->table.row;
@@ -186,15 +186,15 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 		else
 		{
 			if (from.found)
-				node_add(call, &from, level, -1);
+				node_add(call, &from, level, -n);
 			if (to.found)
-				node_add(call, &to, level, 1);
+				node_add(call, &to, level, n);
 			if (level == 1)
 			{
 				large = to.found && (to.amount > BLOCK_MAX || to.rows > SHARDS_MAX);
 				urgently = to.found && to.amount > BLOCK_URGENT;
 				small = from.found && from.amount <= BLOCK_SMALL &&
-						from.amount % Max(1, BLOCK_SMALL / 4) == 0;
+						(n > 1 || from.amount % Max(1, BLOCK_SMALL / 4) == 0);
 			}
 			else
 				large = large || (to.found && to.rows > SHARDS_MAX);
@@ -269,7 +269,7 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 
 /* Adds to the shard that was found, to another unlocked one, or to a new one. */
 static void
-node_add(DpKvCall *call, CountNode *node, int level, int delta)
+node_add(DpKvCall *call, CountNode *node, int level, int64 delta)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	bool done = false;
@@ -306,7 +306,7 @@ node_add(DpKvCall *call, CountNode *node, int level, int delta)
 
 /* Adds to the shard in node->row unless it is locked or has changed since it was read. */
 static bool
-shard_add(DpKvCall *call, CountNode *node, int delta)
+shard_add(DpKvCall *call, CountNode *node, int64 delta)
 {
 	node->amount =
 		DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
@@ -445,6 +445,16 @@ dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Da
 		dp_kv_scan_end(&scan);
 	}
 	return before;
+}
+
+bool
+dp_kv_count_next(DpKvCall *call, Datum *score, Datum *member, Snapshot snapshot)
+{
+	KvBlock next = node_read(call, 1, BTGreaterStrategyNumber, *score, *member, snapshot);
+
+	*score = next.score;
+	*member = next.member;
+	return next.found;
 }
 
 /* Returns the highest level of a set, 0 without blocks. */

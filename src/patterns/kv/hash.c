@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "utils/array.h"
@@ -114,6 +115,38 @@ dp_kv_hset(PG_FUNCTION_ARGS)
 	}
 	dp_kv_end(&call);
 	PG_RETURN_INT64(added);
+}
+
+/*
+ * kv_hsetnx(space, key, field, value) -> boolean: whether the field is new, and so was set
+ */
+DP_FUNCTION(dp_kv_hsetnx);
+Datum
+dp_kv_hsetnx(PG_FUNCTION_ARGS)
+{
+	DpKvCall call;
+	Datum values[3];
+	bool set = false;
+
+	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("fields and values must not be null")));
+	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_INSERT);
+	values[0] = call.key;
+	values[1] = PG_GETARG_DATUM(2);
+	values[2] = PointerGetDatum(dp_datum_to_value(PG_GETARG_DATUM(3),
+												  get_fn_expr_argtype(fcinfo->flinfo, 3)));
+	(void) dp_kv_key_write(&call, KV_HASHES, true);
+
+	/* searched first: inserting an existing row costs more */
+	if (!dp_kv_find(&call, KV_HASHES, values[1], call.snapshot))
+	{
+		set = dp_kv_insert_unless(&call, KV_HASHES, values, NULL);
+		if (!set && IsolationUsesXactSnapshot())
+			dp_kv_lost();
+	}
+	dp_kv_end(&call);
+	PG_RETURN_BOOL(set);
 }
 
 /*

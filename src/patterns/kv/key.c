@@ -47,6 +47,7 @@ static bool expired(DpKvCall *call, const KeyRow *row);
 static int text_order(const void *a, const void *b);
 static bool glob(const char *p, const char *pend, const char *s, const char *send);
 static void kv_key_remove(DpKvCall *call, DpKvTable table);
+static void members_move(DpKvCall *call, DpKvTable table, Datum key);
 
 static const char *const type_names[] = { "none", "hash", "set", "zset" };
 
@@ -494,6 +495,101 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 	}
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(removed);
+}
+
+/*
+ * kv_rename(space, key, new_key): renames a key, with its time to live; a key of the new name is
+ * removed
+ */
+DP_FUNCTION(dp_kv_rename);
+Datum
+dp_kv_rename(PG_FUNCTION_ARGS)
+{
+	DpKvCall call;
+	Datum keys[2];
+	int order;
+	int i;
+	KeyRow row;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("space and keys must not be null")));
+	keys[0] = PointerGetDatum(PG_GETARG_TEXT_PP(1));
+	keys[1] = PointerGetDatum(PG_GETARG_TEXT_PP(2));
+	dp_kv_begin(&call, PG_GETARG_TEXT_PP(0), NULL, KV_KEYS, ACL_INSERT | ACL_DELETE);
+	order = dp_kv_text_compare(keys[0], keys[1]);
+	dp_kv_lock_many(2);
+	for (i = 0; i < 2; i++)
+	{
+		call.key = keys[order <= 0 ? i : 1 - i];
+		call.exclusive = false;
+		(void) dp_kv_lock(&call, true, true, NULL);
+	}
+	dp_kv_refresh(&call);
+	call.key = keys[0];
+	row = key_row(&call, call.snapshot);
+	if (row.found)
+		check_kept(&call, &row);
+	if (!row.found || expired(&call, &row) || !has_members(&call, row.table, call.snapshot))
+	{
+		text *key = (text *) DatumGetPointer(call.key);
+
+		ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
+						errmsg("key \"%.*s\" of space \"%s\" does not exist",
+							   pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100),
+							   VARDATA_ANY(key), call.space->name)));
+	}
+	if (order != 0)
+	{
+		Datum values[KV_KEYS_ZSET];
+		bool nulls[KV_KEYS_ZSET] = { false, false, row.expires == 0, true, row.zset == 0 };
+
+		call.key = keys[1];
+		dp_kv_key_clear(&call);
+		call.key = keys[0];
+		members_move(&call, row.table, keys[1]);
+
+		/* the blocks of a sorted set belong to its number, which stays */
+		if (!dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot) ||
+			!dp_kv_delete(&call, KV_KEYS, true))
+			dp_kv_lost();
+		values[KV_KEY - 1] = keys[1];
+		values[KV_KEYS_TYPE - 1] = CStringGetTextDatum(type_names[row.table]);
+		values[KV_KEYS_EXPIRES - 1] = TimestampTzGetDatum(row.expires);
+		values[KV_KEYS_KEPT - 1] = (Datum) 0;
+		values[KV_KEYS_ZSET - 1] = Int64GetDatum(row.zset);
+		dp_kv_insert(&call, KV_KEYS, values, nulls);
+	}
+	dp_kv_end(&call);
+	PG_RETURN_VOID();
+}
+
+/* Moves all rows of a key, locked exclusively, to another one that has none. */
+static void
+members_move(DpKvCall *call, DpKvTable table, Datum key)
+{
+	DpKvRel *r = dp_kv_rel(call, table);
+	int natts = RelationGetDescr(r->table.rel)->natts;
+	DpKvScan scan;
+
+	/* the members that the transaction sees, if there are no others */
+	dp_kv_scan(&scan, call, table, false,
+			   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot);
+	while (dp_kv_scan_next(&scan, ForwardScanDirection))
+	{
+		Datum values[KV_SCORES_SCORE] = { key };
+		int i;
+
+		for (i = 2; i <= natts; i++)
+			values[i - 1] = dp_kv_column(r, i);
+		dp_kv_insert(call, table, values, NULL);
+		if (!dp_kv_delete(call, table, true))
+			dp_kv_lost();
+	}
+	dp_kv_scan_end(&scan);
+	dp_kv_refresh(call);
+	if (has_members(call, table, call->snapshot))
+		dp_kv_lost();
 }
 
 /* Sets or clears the expiry of a key. Returns whether the key exists (clear: and had an expiry). */

@@ -258,9 +258,11 @@ extern void dp_kv_count_create(DpKvCall *call);
 
 /*
  * Counts a member that was added (+1), removed (-1) or moved; either position may be 0. Never
- * waits. The command's writes are visible afterwards.
+ * waits. The command's writes are visible afterwards. n > 1: so many of one block were removed,
+ * the first one is given.
  */
-extern void dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member);
+extern void
+dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member, int64 n);
 
 /*
  * Called before a sorted set is locked for writing, and after: divides its blocks if they are far
@@ -277,6 +279,9 @@ extern int64 dp_kv_count_before(DpKvCall *call, Datum score, Datum member, Snaps
 extern int64 dp_kv_count_all(DpKvCall *call, Snapshot snapshot);
 extern int64
 dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member);
+
+/* Advances a position to where the next block begins. Returns false if it is in the last one. */
+extern bool dp_kv_count_next(DpKvCall *call, Datum *score, Datum *member, Snapshot snapshot);
 
 /* Creates the blocks of a sorted set, locked exclusively, again from its members. */
 extern int64 dp_kv_count_rebuild(DpKvCall *call);

@@ -240,7 +240,7 @@ dp_kv_zset_add(DpKvCall *call, struct varlena *member, const DpValue *score, int
 				*result = written;
 				*changed = true;
 				dp_kv_count_move(call, PointerGetDatum(stored), PointerGetDatum(written),
-								 PointerGetDatum(member));
+								 PointerGetDatum(member), 1);
 				return false;
 			}
 		}
@@ -256,7 +256,7 @@ dp_kv_zset_add(DpKvCall *call, struct varlena *member, const DpValue *score, int
 				*result = (struct varlena *) DatumGetPointer(values[KV_SCORES_SCORE - 1]);
 				*changed = true;
 				dp_kv_count_move(call, (Datum) 0, values[KV_SCORES_SCORE - 1],
-								 PointerGetDatum(member));
+								 PointerGetDatum(member), 1);
 				return true;
 			}
 		}
@@ -274,7 +274,7 @@ dp_kv_zset_remove(DpKvCall *call, Datum member)
 
 		if (dp_kv_delete(call, KV_SCORES, true))
 		{
-			dp_kv_count_move(call, PointerGetDatum(stored), (Datum) 0, member);
+			dp_kv_count_move(call, PointerGetDatum(stored), (Datum) 0, member, 1);
 			return true;
 		}
 		dp_kv_refresh(call);
@@ -417,7 +417,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 	InitMaterializedSRF(fcinfo, 0);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
-	if (take > 0 && dp_kv_key_write(&call, KV_SCORES, false))
+	if (dp_kv_key_write(&call, KV_SCORES, false))
 	{
 		Scored *popped = palloc(sizeof(Scored));
 		int64 room = 1;

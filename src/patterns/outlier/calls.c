@@ -442,6 +442,26 @@ DP_ROUTED_FUNCTION(dp_outlier_rejoin, DP_ROUTE_KEY, 2)
 }
 
 /*
+ * _outlier_split(rel, name, key): splits a document whose split was deferred. Returns whether it
+ * was written.
+ */
+DP_FUNCTION(dp_outlier_split);
+Datum
+dp_outlier_split(PG_FUNCTION_ARGS)
+{
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpKey key;
+	bool written;
+
+	dp_require_owner(o->decl->target);
+	dp_key_of_argument(o->decl, fcinfo, 2, &key);
+	SPI_connect();
+	written = dp_outlier_correct(o, &key, true);
+	SPI_finish();
+	PG_RETURN_BOOL(written);
+}
+
+/*
  * _outlier_rechunk(rel, name, key): stores the extras in chunks of the declared size, without
  * duplicates if they are a set. Returns whether anything was corrected.
  */

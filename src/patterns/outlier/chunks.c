@@ -2,12 +2,17 @@
  * chunks.c
  *		Extras of outliers in a table of chunks.
  *
- * The table (key, chunk, n, sealed, elements) belongs to the pattern.  The chunks
- * of a key, ordered by number, are the extras in order; numbers have gaps and may
- * be negative, because extras also grow at the front.  A chunk has 1 to o->chunk
- * elements, and no two neighbours would fit into one.  Only the chunk at the
- * growing end is not sealed.  Sealed chunks have an index on the hashes of their
- * elements; others are few and are scanned, so that a push does not maintain it.
+ * The table (key, chunk, n, sealed, elements, tail) belongs to the pattern.  The
+ * chunks of a key, ordered by number, are the extras in order; numbers have gaps
+ * and may be negative, because extras also grow at the front.  A chunk has 1 to
+ * o->chunk elements, and no two neighbours would fit into one.  Only the chunk at
+ * the growing end is not sealed.  Sealed chunks have an index on the hashes of
+ * their elements; others are few and are scanned, so that a push does not maintain
+ * it.
+ *
+ * Pushes of a few elements go to the tail of the chunk at the growing end, a short
+ * array in no index: the update is HOT and does not write the elements before it.
+ * A full tail is added to them, as it is by every other write to the chunk.
  *
  * While the rows of a statement change their keys, chunks of a changed key have
  * MOVING added to their numbers, to distinguish them from chunks of another row that
@@ -26,6 +31,7 @@
 #include "bson/cast.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/fetch.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -33,6 +39,10 @@
 
 #define MOVING 4611686018427387904
 #define MOVING_LEAST 2305843009213693952 /* half of it, because numbers may be negative */
+
+/* Elements and bytes of a tail: few, as each push writes all, and many, as it is added to 1,000 */
+#define TAIL_ELEMENTS 32
+#define TAIL_BYTES 1024
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
@@ -48,7 +58,7 @@ typedef struct Chunk
 /* The chunks of a key without those that are moving */
 #define OF_KEY " FROM {relation} WHERE {side key = $key}"
 #define NOT_MOVING " AND chunk OPERATOR(pg_catalog.<) " CppAsString2(MOVING_LEAST)
-#define SELECT_CHUNK "SELECT chunk, n, sealed, elements" OF_KEY
+#define SELECT_CHUNK "SELECT chunk, n, sealed, elements, tail" OF_KEY
 
 static const char select_all[] = SELECT_CHUNK NOT_MOVING " ORDER BY chunk";
 static const char select_tail[] = SELECT_CHUNK NOT_MOVING " ORDER BY chunk DESC LIMIT 1";
@@ -76,6 +86,8 @@ static void chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool lates
 static bool chunks_in_order(DpOutlier *o, const DpKey *key);
 static Oid chunks_find(DpOutlier *o);
 static DpValue elements_of(Datum value);
+static DpValue elements_at(uint64 row, int column);
+static bool tail_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
 static List *chunks_holders(DpOutlier *o, const DpValue *value);
 static uint64
 chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags);
@@ -116,7 +128,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING, o->side);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING " LIMIT 1", o->side);
 
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
 		   0;
@@ -142,6 +154,8 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	int64 number = 0;
 	int done = 0;
 
+	if (tail_append(o, key, values, n))
+		return;
 	if (chunk_fetch(o, key, select_tail, 0, &tail))
 	{
 		number = tail.number + 1;
@@ -164,6 +178,50 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 		chunk_insert(o, key, number++, values + done, m, m == o->chunk || done + m < n);
 		done += m;
 	}
+}
+
+/*
+ * Appends values to the tail of the last chunk.  Returns false if they do not fit, or the chunk
+ * could become full.
+ */
+static bool
+tail_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
+{
+	SPIPlanPtr plan;
+	DpValue tail = { dp_empty_document, sizeof(dp_empty_document), DP_TYPE_ARRAY };
+	Datum extra[3];
+	int64 bytes;
+	int count;
+	bool isnull;
+	Datum stored;
+
+	/* a transaction with an older snapshot must fail: chunks_append() */
+	if (n > TAIL_ELEMENTS || IsolationUsesXactSnapshot() ||
+		chunks_select(o, select_tail, key, 0, DP_RUN_AS_OWNER) == 0 ||
+		DatumGetBool(dp_result(0, 3, &isnull)))
+		return false;
+	count = DatumGetInt32(dp_result(0, 2, &isnull)) + n;
+	stored = dp_result(0, 5, &isnull);
+	if (!isnull)
+		tail = elements_of(stored);
+	bytes = tail.len;
+	for (int i = 0; i < n; i++)
+		bytes += values[i].len + array_overhead(1);
+	stored = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 4, &isnull);
+	if (count >= o->chunk || bytes > TAIL_BYTES ||
+		dp_document_count(tail.data, tail.len) + n > TAIL_ELEMENTS ||
+		dp_datum_size(stored) + 2 * TAIL_BYTES > DP_OUTLIER_CHUNK_BYTES)
+		return false;
+
+	plan = dp_statement(o->decl,
+						"UPDATE {relation} SET n = {$key+2 int4}, tail = {$key+3 bson_value}"
+						" WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}",
+						o->side);
+	extra[0] = dp_result(0, 1, &isnull);
+	extra[1] = Int32GetDatum(count);
+	extra[2] = PointerGetDatum(array_of(&tail, values, n, NULL));
+	chunks_run(o, plan, key, 3, extra, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
+	return true;
 }
 
 /* Prepends values to the extras. */
@@ -382,7 +440,7 @@ chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList 
 			skip -= n;
 			continue;
 		}
-		value = elements_of(dp_result(i, 4, &isnull));
+		value = elements_at(i, 4);
 		dp_iter_init_value(&iter, &value);
 		while (take > 0 && dp_iter_next_value(&iter, &value))
 		{
@@ -406,15 +464,20 @@ chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 	bool isnull;
 
 	rows = chunks_select(o, select_all, key, 0, RUN_FLAGS(latest));
-	for (i = 0; i < rows; i++)
+	for (i = 0; i < 2 * rows; i++)
 	{
-		Datum stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
-		struct varlena *v = PG_DETOAST_DATUM_PACKED(stored);
-		DpValue elements = elements_of(PointerGetDatum(v));
+		Datum stored =
+			SPI_getbinval(SPI_tuptable->vals[i / 2], SPI_tuptable->tupdesc, 4 + i % 2, &isnull);
+		struct varlena *v;
+		DpValue elements;
 		DpIter iter;
 		DpValue value;
 
 		CHECK_FOR_INTERRUPTS();
+		if (isnull)
+			continue; /* no tail */
+		v = PG_DETOAST_DATUM_PACKED(stored);
+		elements = elements_of(PointerGetDatum(v));
 		dp_outlier_check_whole(o, b, elements.len);
 		dp_iter_init_value(&iter, &elements);
 		while (dp_iter_next_value(&iter, &value))
@@ -442,7 +505,7 @@ chunks_in_order(DpOutlier *o, const DpKey *key)
 
 		CHECK_FOR_INTERRUPTS();
 		chunk.n = DatumGetInt32(dp_result(i, 2, &isnull));
-		chunk.elements = elements_of(dp_result(i, 4, &isnull));
+		chunk.elements = elements_at(i, 4);
 		if (chunk.n < 1 || chunk.n > o->chunk || (i > 0 && chunks_fit(o, &before, &chunk)) ||
 			dp_document_count(chunk.elements.data, chunk.elements.len) != (uint32) chunk.n)
 			return false;
@@ -454,8 +517,9 @@ chunks_in_order(DpOutlier *o, const DpKey *key)
 static Oid
 chunks_find(DpOutlier *o)
 {
-	return dp_side_find(o->decl, o->link_id,
-						"{side key}, chunk int8; n int4, sealed bool, elements bson_value", NULL);
+	return dp_side_find(
+		o->decl, o->link_id,
+		"{side key}, chunk int8; n int4, sealed bool, elements bson_value, tail bson_value", NULL);
 }
 
 /* Returns keys of documents whose extras contain the value. */
@@ -465,10 +529,11 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 	SPIPlanPtr plan = dp_statement(
 		o->decl,
 		/* each half uses its own partial index */
-		"SELECT elements, {side key} FROM {relation} WHERE sealed"
+		"SELECT elements, tail, {side key} FROM {relation} WHERE sealed"
 		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$1 int8[]}"
-		" UNION ALL SELECT elements, {side key} FROM {relation} WHERE NOT sealed"
-		" AND docpatterns.bson_array_holds(elements, {$2 bson_value})",
+		" UNION ALL SELECT elements, tail, {side key} FROM {relation} WHERE NOT sealed"
+		" AND (docpatterns.bson_array_holds(elements, {$2 bson_value})"
+		" OR docpatterns.bson_array_holds(tail, {$2 bson_value}))",
 		o->side, o->side);
 	List *keys = NIL;
 	Datum args[2];
@@ -483,7 +548,7 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 	rows = dp_run(o->decl, plan, args, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue elements = elements_of(dp_result(i, 1, &isnull));
+		DpValue elements = elements_at(i, 1);
 		DpKey *key;
 		int j;
 
@@ -493,7 +558,7 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 		key = palloc0(sizeof(DpKey));
 		key->n = o->decl->nkeys;
 		for (j = 0; j < key->n; j++)
-			key->values[j] = dp_result(i, j + 2, &isnull);
+			key->values[j] = dp_result(i, j + 3, &isnull);
 		keys = dp_outlier_add_key(o, keys, key);
 	}
 	return keys;
@@ -536,7 +601,7 @@ chunk_fetch(DpOutlier *o, const DpKey *key, const char *template, int64 number, 
 	chunk->number = DatumGetInt64(dp_result(0, 1, &isnull));
 	chunk->n = DatumGetInt32(dp_result(0, 2, &isnull));
 	chunk->sealed = DatumGetBool(dp_result(0, 3, &isnull));
-	chunk->elements = elements_of(dp_result(0, 4, &isnull));
+	chunk->elements = elements_at(0, 4);
 	return true;
 }
 
@@ -568,7 +633,7 @@ chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *eleme
 	SPIPlanPtr plan =
 		dp_statement(o->decl,
 					 "UPDATE {relation} SET n = {$key+2 int4}, sealed = {$key+3 bool},"
-					 " elements = {$key+4 bson_value}"
+					 " elements = {$key+4 bson_value}, tail = NULL"
 					 " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}",
 					 o->side);
 	Datum extra[4];
@@ -710,11 +775,12 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 	SPIPlanPtr plan = dp_statement(
 		o->decl,
 		/* OFFSET 0 makes the planner search by hash; by key it would read every chunk */
-		"SELECT chunk, elements FROM (SELECT chunk, elements, {side key} FROM {relation}"
+		"SELECT chunk, elements, tail"
+		" FROM (SELECT chunk, elements, tail, {side key} FROM {relation}"
 		" WHERE sealed"
 		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1 int8[]}"
 		" OFFSET 0) AS hits WHERE {side key = $key}" NOT_MOVING
-		" UNION ALL SELECT chunk, elements FROM {relation} WHERE NOT sealed"
+		" UNION ALL SELECT chunk, elements, tail FROM {relation} WHERE NOT sealed"
 		" AND {side key = $key}" NOT_MOVING,
 		o->side, o->side);
 	Datum extra[1];
@@ -729,7 +795,7 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 	rows = chunks_run(o, plan, key, 1, extra, RUN_FLAGS(latest), SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue elements = elements_of(dp_result(i, 2, &isnull));
+		DpValue elements = elements_at(i, 2);
 
 		if (dp_array_holds(&elements, value))
 		{
@@ -740,6 +806,42 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 		}
 	}
 	return result;
+}
+
+/* Returns the elements of a chunk in a result: those of its array, and of its tail behind it. */
+static DpValue
+elements_at(uint64 row, int column)
+{
+	bool isnull;
+	DpValue elements = elements_of(dp_result(row, column, &isnull));
+	Datum stored = dp_result(row, column + 1, &isnull);
+	DpValue tail;
+
+	if (isnull)
+		return elements;
+	tail = elements_of(stored);
+	return dp_value_of_varlena(array_of(&elements, NULL, 0, &tail));
+}
+
+/*
+ * _outlier_elements(elements bson_value, tail bson_value) -> bson_value: the elements of a chunk
+ */
+DP_FUNCTION(dp_outlier_elements);
+Datum
+dp_outlier_elements(PG_FUNCTION_ARGS)
+{
+	DpValue elements;
+	DpValue tail;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	elements = elements_of(PointerGetDatum(DP_GETARG_VARLENA(0)));
+	tail = elements_of(PointerGetDatum(DP_GETARG_VARLENA(1)));
+	PG_RETURN_POINTER(array_of(&elements, NULL, 0, &tail));
 }
 
 /* Returns the elements of a chunk. Raises DATA_CORRUPTED if they are not an array. */

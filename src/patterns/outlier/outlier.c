@@ -40,6 +40,7 @@
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/trigger.h"
+#include "kit/worker.h"
 #include "patterns/outlier/outlier.h"
 
 /* Flag of a move: elements were added after the kept ones */
@@ -459,9 +460,13 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 	if (!had_extras)
 	{
 		/* a typical document */
-		if (!dp_outlier_array(o, after, &array) || !dp_outlier_exceeds(&array, o->threshold) ||
-			o->deferred)
+		if (!dp_outlier_array(o, after, &array) || !dp_outlier_exceeds(&array, o->threshold))
 			return;
+		if (o->deferred)
+		{
+			dp_work_left(o->decl->target);
+			return;
+		}
 	}
 	dp_key_of_tuple(o->decl, tuple, desc, &key);
 	move = dp_moves_stay(o->decl, &key);

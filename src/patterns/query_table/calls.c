@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
@@ -33,6 +34,7 @@
 static DpQueryTable *query_table_argument(FunctionCallInfo fcinfo);
 static DpQueryTable *query_table_of(Oid table);
 static Datum read_argument(const DpQueryColumn *column, Datum value, Oid type);
+static const char *expiry_name(const DpQueryTable *q);
 static bool query_table_repair_row(DpDecl *decl, const DpKey *key);
 
 /* The query table that the first two arguments, a table and a name, mean. */
@@ -245,6 +247,7 @@ static const DpOption options[] = {
 	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpQueryTable, is_unique) },
 	{ "limit_per_partition", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(1),
 	  DP_INTO(DpQueryTable, limit) },
+	{ "ttl_field", DP_OPTION_PATH, DP_INTO(DpQueryTable, ttl) },
 	{ NULL }
 };
 
@@ -267,7 +270,7 @@ DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpQueryTable *q;
 	SPIPlanPtr plan;
-	Datum args[INDEX_MAX_KEYS];
+	Datum args[INDEX_MAX_KEYS + 1];
 	Datum *values;
 	bool *nulls;
 	Oid *types;
@@ -301,7 +304,7 @@ DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid argtypes[INDEX_MAX_KEYS];
+		Oid argtypes[INDEX_MAX_KEYS + 1];
 		bool descending = false;
 
 		initStringInfo(&sql);
@@ -319,6 +322,10 @@ DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 			appendStringInfo(&sql, "$%d", i + 1);
 			argtypes[i] = q->columns[i].type;
 		}
+		argtypes[n] = TIMESTAMPTZOID;
+		if (q->ttl != NULL)
+			appendStringInfo(&sql, " AND (t.%1$s IS NULL OR t.%1$s OPERATOR(pg_catalog.>) $%2$d)",
+							 expiry_name(q), n + 1);
 		appendStringInfoString(&sql, " ORDER BY ");
 		for (i = q->npartition; i < q->nprimary; i++)
 		{
@@ -331,8 +338,9 @@ DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 			appendStringInfo(&sql, "%st.%s%s", i > 0 ? ", " : "",
 							 quote_identifier(get_attname(q->table, q->keys[i].attnum, false)),
 							 descending ? " DESC" : "");
-		plan = dp_plan_make(q->decl, &q->plan_read[n], sql.data, n, argtypes, 0);
+		plan = dp_plan_make(q->decl, &q->plan_read[n], sql.data, n + 1, argtypes, 0);
 	}
+	args[n] = TimestampTzGetDatum(GetCurrentTimestamp());
 	(void) dp_run(q->decl, plan, args, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (row = 0; row < SPI_processed; row++)
 	{
@@ -359,6 +367,63 @@ DP_ROUTED_FUNCTION(dp_query_table_read, DP_ROUTE_WHOLE, 0)
 	}
 	SPI_finish();
 	return (Datum) 0;
+}
+
+/*
+ * query_table_purge(rel, take) -> bigint: removes expired rows, at most take of them
+ */
+DP_FUNCTION(dp_query_table_purge);
+Datum
+dp_query_table_purge(PG_FUNCTION_ARGS)
+{
+	DpQueryTable *q;
+	SPIPlanPtr plan;
+	Datum values[2] = { TimestampTzGetDatum(GetCurrentTimestamp()), PG_GETARG_DATUM(1) };
+	const char *nulls = PG_ARGISNULL(1) ? " n" : "  ";
+	uint64 purged;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the query table must not be null")));
+	if (!PG_ARGISNULL(1) && PG_GETARG_INT64(1) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must not be negative")));
+	q = query_table_of(PG_GETARG_OID(0));
+	dp_require_owner(q->table);
+	if (q->ttl == NULL)
+		PG_RETURN_INT64(0);
+
+	SPI_connect();
+	plan = dp_plan(q->decl, &q->plan_purge);
+	if (plan == NULL)
+	{
+		Oid argtypes[2] = { TIMESTAMPTZOID, INT8OID };
+		StringInfoData sql;
+
+		/* locked rows are skipped: their writer may extend the expiry */
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "DELETE FROM ONLY ");
+		dp_sql_table(&sql, q->table);
+		appendStringInfoString(&sql, " AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY"
+									 " (ARRAY(SELECT e.ctid FROM ONLY ");
+		dp_sql_table(&sql, q->table);
+		appendStringInfo(&sql,
+						 " AS e WHERE e.%1$s OPERATOR(pg_catalog.<=) $1 ORDER BY e.%1$s LIMIT $2"
+						 " FOR UPDATE SKIP LOCKED)) AND t.%1$s OPERATOR(pg_catalog.<=) $1",
+						 expiry_name(q));
+		plan = dp_plan_make(q->decl, &q->plan_purge, sql.data, 2, argtypes, 0);
+	}
+	purged = dp_run_marked(q->decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table,
+						   NULL, DP_MARK_INTERNAL);
+	SPI_finish();
+	PG_RETURN_INT64((int64) purged);
+}
+
+/* The name that the column of the expiry has now, quoted. */
+static const char *
+expiry_name(const DpQueryTable *q)
+{
+	return quote_identifier(get_attname(q->table, q->columns[q->ncolumns - 1].attnum, false));
 }
 
 /* The declaration that a query table belongs to, by its guard. */

@@ -12,8 +12,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "bson/access.h"
 #include "bson/cast.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
@@ -66,7 +68,7 @@ dp_query_table(DpDecl *decl)
 	q->npartition = dp_document_count(q->partition.data, q->partition.len);
 	q->nprimary = q->npartition + dp_document_count(q->clustering.data, q->clustering.len);
 	n = q->nprimary + dp_document_count(q->fields.data, q->fields.len);
-	q->columns = palloc0(sizeof(DpQueryColumn) * n);
+	q->columns = palloc0(sizeof(DpQueryColumn) * (n + 1));
 	n = 0;
 	dp_iter_init_value(&iter, &q->partition);
 	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
@@ -94,9 +96,16 @@ dp_query_table(DpDecl *decl)
 		if (i == n)
 			q->columns[n++].name = pnstrdup(element.name, element.namelen);
 	}
-	q->ncolumns = n;
 	for (i = 0; i < n; i++)
 		column_define(q, &q->columns[i], &q->fields, &q->types);
+	if (q->ttl != NULL)
+	{
+		q->columns[n].name = "expires_at";
+		q->columns[n].path = q->ttl;
+		q->columns[n].expiry = true;
+		column_type(&q->columns[n++], TIMESTAMPTZOID, -1);
+	}
+	q->ncolumns = n;
 	for (i = 0; i < q->nprimary; i++)
 		column_compare(&q->columns[i]);
 
@@ -315,7 +324,14 @@ column_value(DpQueryTable *q, DpQueryColumn *column, struct varlena *doc, Datum 
 			return false;
 		dp_check_value_depth(&found);
 	}
-	if (column->type == q->bson_value)
+	if (column->expiry)
+	{
+		TimestampTz at = 0;
+
+		*isnull = !dp_value_expiry(&found, &at);
+		*value = TimestampTzGetDatum(at);
+	}
+	else if (column->type == q->bson_value)
 	{
 		*value = PointerGetDatum(dp_value_to_varlena(&found));
 		*isnull = false;
@@ -325,11 +341,18 @@ column_value(DpQueryTable *q, DpQueryColumn *column, struct varlena *doc, Datum 
 		ErrorContextCallback callback;
 		ValueError error = { q, column };
 
+		*isnull = false;
 		callback.callback = value_error;
 		callback.arg = &error;
 		callback.previous = error_context_stack;
 		error_context_stack = &callback;
-		*value = dp_value_to_datum(&found, column->type, column->typmod, isnull);
+
+		/* a string may spell a UUID, which JSON does not have; column_sql() does the same */
+		if (column->type == UUIDOID && found.type == DP_TYPE_STRING)
+			*value =
+				dp_datum_of_text(PointerGetDatum(dp_value_as_text(&found)), TEXTOID, UUIDOID, -1);
+		else
+			*value = dp_value_to_datum(&found, column->type, column->typmod, isnull);
 		error_context_stack = callback.previous;
 	}
 	return !*isnull && found.type != DP_TYPE_NULL && found.type != DP_TYPE_UNDEFINED;
@@ -342,6 +365,18 @@ value_error(void *arg)
 
 	errcontext("column \"%s\" of query table \"%s\"", error->column->name,
 			   dp_relation_name(error->q->table));
+}
+
+bool
+dp_query_expired(const DpQueryTable *q, const DpQueryImage *image)
+{
+	AttrNumber attnum;
+
+	if (q->ttl == NULL)
+		return false;
+	attnum = q->columns[q->ncolumns - 1].attnum;
+	return !image->nulls[attnum - 1] &&
+		   DatumGetTimestampTz(image->values[attnum - 1]) <= GetCurrentTimestamp();
 }
 
 void

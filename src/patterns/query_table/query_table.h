@@ -10,6 +10,8 @@
  *					the clustering, the other fields, and then the source's key
  *		primary key	partition, clustering, and the source's key unless the former
  *					are declared unique
+ *		expiry		the column expires_at, if a field of the source decides when rows
+ *					expire; expired rows are not read, and stay until they are purged
  *		image		the row of the table for a row of the source, none if it lacks
  *					a value of partition or clustering
  *
@@ -38,6 +40,7 @@ typedef struct DpQueryColumn
 	char *name;   /* as it was declared */
 	DpPath *path; /* or NULL: */
 	DpExpr *expr;
+	bool expiry; /* its value is when the row expires */
 	Oid type;
 	int32 typmod;
 	bool byval;
@@ -61,6 +64,7 @@ typedef struct DpQueryTable
 	DpQueryColumn *keys; /* without path and expr */
 	bool is_unique;
 	int limit;                                    /* 0: none */
+	DpPath *ttl;                                  /* or NULL; the last column is the expiry */
 	DpValue partition, clustering, fields, types; /* as declared */
 	Oid bson_value;
 	int natts;        /* of the table, dropped columns included */
@@ -72,6 +76,7 @@ typedef struct DpQueryTable
 	char plan_top;
 	char plan_partition;
 	char plan_last;
+	char plan_purge;
 	char plan_read[INDEX_MAX_KEYS + 1];
 } DpQueryTable;
 
@@ -97,6 +102,9 @@ extern DpQueryTable *dp_query_table_present(DpDecl *decl);
 /* The image of a document whose row has that key (of nkeys values); false if it has none. */
 extern bool
 dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryImage *image);
+
+/* Whether the row of an image has expired by now */
+extern bool dp_query_expired(const DpQueryTable *q, const DpQueryImage *image);
 
 /* Copies the primary key of an image into an array of INDEX_MAX_KEYS. */
 extern void dp_query_key(const DpQueryTable *q, const DpQueryImage *image, Datum *key);

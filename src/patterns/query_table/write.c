@@ -157,7 +157,8 @@ dp_query_repair_row(DpQueryTable *q, DpWriter *w, const Datum *key)
 
 	/* concurrent builds share row locks and insert the same row */
 	dp_derive_lock_group(q->group, 0, ExclusiveLock);
-	return source_image(q, key, true, &image) && dp_query_put(q, w, &image);
+	return source_image(q, key, true, &image) && !dp_query_expired(q, &image) &&
+		   dp_query_put(q, w, &image);
 }
 
 /*
@@ -593,7 +594,9 @@ column_sql(StringInfo sql, const DpQueryTable *q, const DpQueryColumn *column)
 	appendStringInfo(sql, "(s.%s", quote_identifier(q->decl->doc_column));
 	dp_sql_own_operator(sql, "->");
 	appendStringInfo(sql, "%s::pg_catalog.text)", quote_literal_cstr(path.data));
-	if (column->type != dp_types()->bson_value)
+	if (column->type == UUIDOID)
+		appendStringInfoString(sql, "::pg_catalog.text::pg_catalog.uuid");
+	else if (column->type != dp_types()->bson_value)
 		appendStringInfo(sql, "::%s",
 						 format_type_extended(column->type, column->typmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN |

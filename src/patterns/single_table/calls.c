@@ -41,8 +41,19 @@
 	"INSERT INTO {table} AS t ({doc}) VALUES ({$1 bson}) ON CONFLICT (pk, sk) DO " action          \
 	" RETURNING t.{doc}"
 
+/* The words of return_values, those that fewer calls know last */
+typedef enum ReturnValues
+{
+	RETURN_NONE,
+	RETURN_ALL_OLD,
+	RETURN_ALL_NEW,
+	RETURN_UPDATED_OLD,
+	RETURN_UPDATED_NEW
+} ReturnValues;
+
 static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
 static char *key_argument(FunctionCallInfo fcinfo, int n, const char *name);
+static ReturnValues return_argument(FunctionCallInfo fcinfo, int n, ReturnValues last);
 static struct varlena *with_entity(DpSingleTable *s, struct varlena *doc, const char *entity);
 static bool item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc,
 					  bool *exists, char **entity);
@@ -79,18 +90,40 @@ key_argument(FunctionCallInfo fcinfo, int n, const char *name)
 	return text_to_cstring(PG_GETARG_TEXT_PP(n));
 }
 
+/* What a call returns: one of the words up to the last one that it knows. */
+static ReturnValues
+return_argument(FunctionCallInfo fcinfo, int n, ReturnValues last)
+{
+	static const char *const words[] = { "none", "all_old", "all_new", "updated_old",
+										 "updated_new" };
+	StringInfoData known;
+	int i;
+
+	initStringInfo(&known);
+	for (i = 0; i <= last; i++)
+	{
+		if (!PG_ARGISNULL(n) && pg_strcasecmp(text_to_cstring(PG_GETARG_TEXT_PP(n)), words[i]) == 0)
+			return i;
+		appendStringInfo(&known, "%s%s", i == 0 ? "" : i < last ? ", " : " and ", words[i]);
+	}
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("return_values must be one of %s", known.data)));
+}
+
 /* ---------------------------------------------------------------- calls */
 
 /*
- * single_table_put(rel, entity, doc, condition) -> the item as it is stored
+ * single_table_put(rel, entity, doc, condition, return_values) -> the item as it is stored, or
+ * the one that there was, or NULL
  */
 DP_ROUTED_FUNCTION(dp_single_table_put, DP_ROUTE_WHOLE, 0)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
 	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
+	ReturnValues returns = return_argument(fcinfo, 4, RETURN_ALL_NEW);
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *result;
-	struct varlena *present;
+	struct varlena *present = NULL;
 	bool exists;
 	DpItem item;
 	DpItemProblem problem;
@@ -109,19 +142,23 @@ DP_ROUTED_FUNCTION(dp_single_table_put, DP_ROUTE_WHOLE, 0)
 	for (attempt = 0;; attempt++)
 	{
 		attempts_check(s, attempt);
-		if (condition == NULL)
+		if (condition == NULL && returns != RETURN_ALL_OLD)
 		{
 			if (item_insert(s, item.doc, true, &result))
 				break;
 			continue;
 		}
 		(void) item_lock(s, item.pk, item.sk, &present, &exists, NULL);
-		condition_check(item.pk, item.sk, condition, present);
+		if (condition != NULL)
+			condition_check(item.pk, item.sk, condition, present);
 		if (exists ? item_update(s, item.pk, item.sk, item.doc, item.entity, &result)
 				   : item_insert(s, item.doc, false, &result))
 			break;
 	}
-	result = take_out(result, caller);
+	result = take_out(returns == RETURN_NONE      ? NULL
+					  : returns == RETURN_ALL_OLD ? present
+												  : result,
+					  caller);
 	SPI_finish();
 	if (result == NULL)
 		PG_RETURN_NULL();
@@ -129,8 +166,8 @@ DP_ROUTED_FUNCTION(dp_single_table_put, DP_ROUTE_WHOLE, 0)
 }
 
 /*
- * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters) -> the item as it is
- * now, or NULL
+ * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters, return_values) ->
+ * the item as it is now or was before, or the part of it that the update names, or NULL
  */
 DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 {
@@ -139,8 +176,10 @@ DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 	char *sk = key_argument(fcinfo, 2, "sk");
 	struct varlena *condition = PG_ARGISNULL(4) ? NULL : PG_GETARG_VARLENA_PP(4);
 	bool upsert = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
+	ReturnValues returns = return_argument(fcinfo, 7, RETURN_UPDATED_NEW);
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *result = NULL;
+	struct varlena *before = NULL;
 	DpUpdate *update;
 	DpValue changes;
 	DpValue filters;
@@ -153,6 +192,10 @@ DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 	if (!PG_ARGISNULL(6))
 		filters = dp_value_of_varlena(PG_GETARG_VARLENA_PP(6));
 	update = dp_update_compile(&changes, NULL, PG_ARGISNULL(6) ? NULL : &filters, false);
+	if (returns >= RETURN_UPDATED_OLD && dp_update_replaces(update))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("return_values updated_old and updated_new require update operators")));
 
 	SPI_connect();
 	for (attempt = 0;; attempt++)
@@ -165,6 +208,7 @@ DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 
 		attempts_check(s, attempt);
 		(void) item_lock(s, pk, sk, &present, &exists, &entity);
+		before = present;
 		if (condition != NULL)
 			condition_check(pk, sk, condition, present);
 		if (present == NULL)
@@ -192,6 +236,12 @@ DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 				   : item_insert(s, doc, false, &result))
 			break;
 	}
+	if (returns == RETURN_NONE)
+		result = NULL;
+	else if (returns == RETURN_ALL_OLD || returns == RETURN_UPDATED_OLD)
+		result = before;
+	if (returns >= RETURN_UPDATED_OLD && result != NULL)
+		result = dp_update_part(update, result);
 	result = take_out(result, caller);
 	SPI_finish();
 	if (result == NULL)
@@ -200,7 +250,7 @@ DP_ROUTED_FUNCTION(dp_single_table_update, DP_ROUTE_WHOLE, 0)
 }
 
 /*
- * single_table_delete(rel, pk, sk, condition) -> the item that there was, or NULL
+ * single_table_delete(rel, pk, sk, condition, return_values) -> the item that there was, or NULL
  */
 DP_ROUTED_FUNCTION(dp_single_table_delete, DP_ROUTE_WHOLE, 0)
 {
@@ -208,6 +258,7 @@ DP_ROUTED_FUNCTION(dp_single_table_delete, DP_ROUTE_WHOLE, 0)
 	char *pk = key_argument(fcinfo, 1, "pk");
 	char *sk = key_argument(fcinfo, 2, "sk");
 	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
+	ReturnValues returns = return_argument(fcinfo, 4, RETURN_ALL_OLD);
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *present;
 	bool exists;
@@ -216,7 +267,7 @@ DP_ROUTED_FUNCTION(dp_single_table_delete, DP_ROUTE_WHOLE, 0)
 	(void) item_lock(s, pk, sk, &present, &exists, NULL);
 	if (condition != NULL)
 		condition_check(pk, sk, condition, present);
-	present = take_out(present, caller);
+	present = take_out(returns == RETURN_NONE ? NULL : present, caller);
 	if (exists)
 	{
 		SPIPlanPtr plan = dp_statement(s->decl, "DELETE FROM {table} AS t WHERE {key = $key}");

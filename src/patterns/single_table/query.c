@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/sql/run.h"
@@ -36,6 +37,7 @@
 #define DESCENDING 0x10
 #define AFTER 0x20 /* beyond an item, in an index */
 #define FILTER 0x40
+#define COUNT 0x80
 
 typedef struct KeyQuery
 {
@@ -58,10 +60,11 @@ static void bound_upper(KeyQuery *q, text *bound, bool open);
 static text *prefix_end(text *prefix);
 static int text_order(text *a, text *b);
 static SPIPlanPtr query_plan(KeyQuery *q);
+static Datum count_document(int64 n);
 
 /*
  * single_table_query(rel, pk, sk_begins_with, sk_between, sk_op, sk, index,
- *		descending, take, after, filter, fields) -> documents
+ *		descending, take, after, filter, fields, count_only) -> documents
  */
 DP_ROUTED_FUNCTION(dp_single_table_query, DP_ROUTE_WHOLE, 0)
 {
@@ -111,6 +114,13 @@ DP_ROUTED_FUNCTION(dp_single_table_query, DP_ROUTE_WHOLE, 0)
 		spec = dp_value_of_document(PG_GETARG_VARLENA_PP(11));
 		projection = dp_projection_compile(&spec, 0);
 	}
+	if (!PG_ARGISNULL(12) && PG_GETARG_BOOL(12))
+	{
+		if (projection != NULL)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("fields and count_only cannot be combined")));
+		q.shape |= COUNT;
+	}
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
 #define PARAMETER(n, value)                                                                        \
@@ -146,7 +156,9 @@ DP_ROUTED_FUNCTION(dp_single_table_query, DP_ROUTE_WHOLE, 0)
 		Datum result;
 
 		CHECK_FOR_INTERRUPTS();
-		if (projection == NULL)
+		if (q.shape & COUNT)
+			result = count_document(DatumGetInt64(dp_result(i, 1, &isnull)));
+		else if (projection == NULL)
 			result = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
 		else
 		{
@@ -330,6 +342,8 @@ query_plan(KeyQuery *q)
 	if (plan != NULL)
 		return plan;
 	initStringInfo(&sql);
+	if (q->shape & COUNT)
+		appendStringInfoString(&sql, "SELECT pg_catalog.count(*) FROM (");
 	appendStringInfo(&sql, "SELECT t.%s FROM ", column);
 	dp_sql_table(&sql, s->decl->target);
 	appendStringInfo(&sql, " AS t WHERE t.%s OPERATOR(pg_catalog.=) $1", pk);
@@ -355,5 +369,23 @@ query_plan(KeyQuery *q)
 	if (q->index > 0)
 		appendStringInfo(&sql, ", t.pk%s, t.sk%s", direction, direction);
 	appendStringInfoString(&sql, " LIMIT $4");
+	if (q->shape & COUNT)
+		appendStringInfoString(&sql, ") AS q");
 	return dp_plan_make(s->decl, id, sql.data, 9, types, 0);
+}
+
+/* {count: n}, as int32 if it fits */
+static Datum
+count_document(int64 n)
+{
+	DpBuilder b;
+
+	dp_builder_init(&b, 0);
+	dp_builder_begin_document(&b);
+	if (n <= PG_INT32_MAX)
+		dp_builder_append_int32(&b, "count", 5, (int32) n);
+	else
+		dp_builder_append_int64(&b, "count", 5, n);
+	dp_builder_end(&b);
+	return PointerGetDatum(dp_builder_finish_bson(&b));
 }

@@ -27,12 +27,6 @@
 #include "kit/trigger.h"
 #include "patterns/single_table/single_table.h"
 
-/*
- * Nothing that has been in the table ever expires later or earlier than this, in seconds since 1970
- */
-#define TTL_MIN INT64CONST(-62135596800)
-#define TTL_MAX INT64CONST(9000000000000)
-
 static char *option_text(const DpValue *document, const char *name);
 static DpTemplate *option_template(const DpValue *document, const char *name);
 static void entity_compile(DpEntity *entity, const char *name, const DpValue *spec);
@@ -47,7 +41,6 @@ static bool string_field(struct varlena *doc, const char *field, DpValue *value)
 static void item_document(DpSingleTable *s, DpItem *item);
 static bool field_is(struct varlena *doc, const char *field, const char *wanted);
 static bool refuse(DpItemProblem *problem, int sqlstate, char *message, char *detail);
-static void item_expiry(DpSingleTable *s, DpItem *item);
 static void set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted,
 					 int *cols, Datum *values, bool *nulls, int *n);
 static DpSingleTable *single_table_of(DpDecl *decl);
@@ -226,8 +219,9 @@ dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpIte
 		return false;
 	entity_indexes(s, e, item);
 	item_document(s, item);
-	if (s->ttl != NULL)
-		item_expiry(s, item);
+	item->expires = s->ttl != NULL &&
+					dp_path_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), s->ttl, &value) &&
+					dp_value_expiry(&value, &item->expires_at);
 	return true;
 }
 
@@ -491,34 +485,6 @@ refuse(DpItemProblem *problem, int sqlstate, char *message, char *detail)
 	problem->message = message;
 	problem->detail = detail;
 	return false;
-}
-
-/* Returns the expiry of the item: a date, or seconds since 1970; none for other values. */
-static void
-item_expiry(DpSingleTable *s, DpItem *item)
-{
-	DpValue value;
-	double seconds;
-	int64 ms;
-
-	if (!dp_path_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), s->ttl, &value))
-		return;
-	if (value.type == DP_TYPE_DATE)
-		ms = dp_get_int64(value.data);
-	else if (dp_type_is_number(value.type))
-	{
-		seconds = dp_number_approximate(&value);
-		if (isnan(seconds) || seconds > (double) TTL_MAX)
-			return;
-		ms = seconds < (double) TTL_MIN ? TTL_MIN * 1000 : (int64) floor(seconds * 1000);
-	}
-	else
-		return;
-	if (ms > TTL_MAX * 1000)
-		return;
-	ms = Max(ms, TTL_MIN * 1000);
-	item->expires = true;
-	item->expires_at = (ms - DP_EPOCH_SHIFT_MS) * 1000;
 }
 
 /* ---------------------------------------------------------------- trigger */

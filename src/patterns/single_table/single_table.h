@@ -96,7 +96,7 @@ typedef struct DpSingleTable
 	AttrNumber gsi_sk[DP_SINGLE_TABLE_INDEXES];
 
 	/* statements */
-	char plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
+	char plan_query[1 + DP_SINGLE_TABLE_INDEXES][256];
 } DpSingleTable;
 
 /* The single table that a relation is.  Raises WRONG_OBJECT_TYPE if it is none. */

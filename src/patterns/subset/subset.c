@@ -735,7 +735,7 @@ copy_field(DpPath *path, struct varlena *from, struct varlena *to)
 
 /*
  * subset_refresh(rel, name) -> bigint: counts the queued groups; returns how many documents were
- * written
+ * written.  _subset_maintain(rel, name, most) takes only so many entries of the queue.
  */
 DP_ROUTED_FUNCTION(dp_subset_refresh, DP_ROUTE_SUM, 0)
 {
@@ -764,8 +764,8 @@ DP_ROUTED_FUNCTION(dp_subset_refresh, DP_ROUTE_SUM, 0)
 	dp_owner_begin(d->decl->owner, &self);
 	SPI_connect();
 	queue = dp_queue_open(d->decl, "second_link_id");
-	/* all at once: later batches would be locked out of order */
-	taken = dp_queue_take(queue, NULL, PG_INT64_MAX);
+	/* all at once, or in a transaction each: later batches would be locked out of order */
+	taken = dp_queue_take(queue, NULL, PG_NARGS() > 2 ? PG_GETARG_INT32(2) : PG_INT64_MAX);
 	dp_queue_close(queue);
 	if (taken != NIL)
 	{

@@ -21,7 +21,11 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "nodes/makefuncs.h"
+#include "nodes/pathnodes.h"
 #include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parse_func.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -31,6 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
+#include "utils/typcache.h"
 #include "utils/xid8.h"
 
 #include "bson/catalog.h"
@@ -39,6 +44,10 @@
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
 #include "patterns/versioning/versioning.h"
+
+/* The newest revisions are counted from the end before they are read if they are not more than this
+ */
+#define NEWEST_MAX 1000
 
 /* A document's history, as a function that users call reads it */
 typedef struct History
@@ -64,6 +73,8 @@ static void history_end(History *h);
 static struct varlena *history_document(History *h, int64 revision, bool bare);
 static bool
 made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
+static bool asks_for_newest(PlannerInfo *root, Oid function);
+static bool joins_leave(PlannerInfo *root, Node *node, int varno);
 static bool sees_all(Oid relid);
 static void require_select(DpVersioning *v);
 static bool
@@ -249,7 +260,8 @@ DP_ROUTED_FUNCTION(dp_versioning_at, DP_ROUTE_KEY, 1)
 
 /*
  * versioning_revisions(rel, key, name) -> setof (revision, since, until, operation, who,
- * transaction)
+ * transaction); and _versioning_newest(rel, key, name, newest), which may leave out all but the
+ * newest ones
  */
 DP_ROUTED_FUNCTION(dp_versioning_revisions, DP_ROUTE_KEY, 1)
 {
@@ -259,10 +271,19 @@ DP_ROUTED_FUNCTION(dp_versioning_revisions, DP_ROUTE_KEY, 1)
 	Datum values[6] = { 0 };
 	bool nulls[6] = { false };
 	bool any = false;
+	int64 newest = PG_NARGS() > 3 && !PG_ARGISNULL(3) ? Max(PG_GETARG_INT64(3), 1) : 0;
 
 	InitMaterializedSRF(fcinfo, 0);
 	history_begin(&h, fcinfo, 2);
 	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
+	if (newest > 0 && newest <= NEWEST_MAX && h.visible)
+	{
+		int64 first = h.first;
+
+		while (newest-- > 0 && dp_revisions_before(&h.store, &r))
+			first = r.revision;
+		dp_revisions_begin(&h.store, &h.key, first, PG_INT64_MAX);
+	}
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		TimestampTz since;
@@ -297,6 +318,120 @@ DP_ROUTED_FUNCTION(dp_versioning_revisions, DP_ROUTE_KEY, 1)
 	}
 	history_end(&h);
 	return (Datum) 0;
+}
+
+/*
+ * Support function of versioning_revisions(): if the query is about the newest revisions, of the
+ * keys that it finds, only these are read.
+ */
+DP_FUNCTION(dp_versioning_revisions_support);
+Datum
+dp_versioning_revisions_support(PG_FUNCTION_ARGS)
+{
+	static const Oid types[] = { REGCLASSOID, ANYOID, TEXTOID, INT8OID };
+	SupportRequestSimplify *request = (SupportRequestSimplify *) PG_GETARG_POINTER(0);
+	FuncExpr *call;
+	FuncExpr *newest;
+	Node *limit;
+	Oid function;
+
+	if (!IsA(request, SupportRequestSimplify) || request->root == NULL ||
+		list_length(request->fcall->args) != 3)
+		PG_RETURN_POINTER(NULL);
+	call = request->fcall;
+	if (!asks_for_newest(request->root, call->funcid))
+		PG_RETURN_POINTER(NULL);
+	limit = eval_const_expressions(NULL, copyObject(request->root->parse->limitCount));
+	if (!IsA(limit, Const) && !(IsA(limit, Param) && ((Param *) limit)->paramkind == PARAM_EXTERN))
+		PG_RETURN_POINTER(NULL);
+	function =
+		LookupFuncName(list_make2(makeString("docpatterns"), makeString("_versioning_newest")),
+					   lengthof(types), types, true);
+	if (!OidIsValid(function) || !dp_may_execute(function, GetUserId()))
+		PG_RETURN_POINTER(NULL);
+	newest = makeFuncExpr(function, call->funcresulttype, lappend(list_copy(call->args), limit),
+						  InvalidOid, call->inputcollid, COERCE_EXPLICIT_CALL);
+	newest->funcretset = true;
+	newest->location = call->location;
+	PG_RETURN_POINTER(newest);
+}
+
+/*
+ * Whether a query has the form SELECT .. FROM .., function AS r WHERE .. ORDER BY r.revision DESC
+ * LIMIT n, with conditions that r does not occur in: then none but the newest n of each call can be
+ * in the result.
+ */
+static bool
+asks_for_newest(PlannerInfo *root, Oid function)
+{
+	Query *query = root->parse;
+	SortGroupClause *sort;
+	TargetEntry *entry;
+	Var *revision;
+	ListCell *lc;
+	int varno = 0;
+	int n = 0;
+
+	if (query->commandType != CMD_SELECT || query->limitCount == NULL ||
+		query->limitOption != LIMIT_OPTION_COUNT || query->limitOffset != NULL ||
+		query->sortClause == NIL || query->groupClause != NIL || query->groupingSets != NIL ||
+		query->hasAggs || query->hasWindowFuncs || query->distinctClause != NIL ||
+		query->hasTargetSRFs || query->setOperations != NULL || query->havingQual != NULL ||
+		query->rowMarks != NIL)
+		return false;
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+		RangeTblFunction *f = rte->rtekind == RTE_FUNCTION ? linitial(rte->functions) : NULL;
+
+		n++;
+		if (f == NULL || !IsA(f->funcexpr, FuncExpr) ||
+			((FuncExpr *) f->funcexpr)->funcid != function)
+		{
+			/* it might depend on r */
+			if (rte->lateral)
+				return false;
+			continue;
+		}
+		if (varno != 0 || list_length(rte->functions) != 1)
+			return false;
+		varno = n;
+	}
+	sort = linitial(query->sortClause);
+	entry = get_sortgroupclause_tle(sort, query->targetList);
+	revision = (Var *) entry->expr;
+	return varno != 0 && IsA(revision, Var) && revision->varno == varno &&
+		   revision->varattno == 1 && revision->varlevelsup == 0 &&
+		   sort->sortop == lookup_type_cache(INT8OID, TYPECACHE_GT_OPR)->gt_opr &&
+		   joins_leave(root, (Node *) query->jointree, varno);
+}
+
+/* Whether no condition of a tree of inner joins names the relation. */
+static bool
+joins_leave(PlannerInfo *root, Node *node, int varno)
+{
+	ListCell *lc;
+	Node *quals;
+
+	if (IsA(node, RangeTblRef))
+		return true;
+	if (IsA(node, FromExpr))
+	{
+		foreach(lc, ((FromExpr *) node)->fromlist)
+			if (!joins_leave(root, lfirst(lc), varno))
+				return false;
+		quals = ((FromExpr *) node)->quals;
+	}
+	else
+	{
+		JoinExpr *join = castNode(JoinExpr, node);
+
+		if (join->jointype != JOIN_INNER || !joins_leave(root, join->larg, varno) ||
+			!joins_leave(root, join->rarg, varno))
+			return false;
+		quals = join->quals;
+	}
+	return !bms_is_member(varno, pull_varnos(root, quals));
 }
 
 /*
