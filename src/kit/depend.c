@@ -320,11 +320,15 @@ depend_triggers(Oid side, const char *link_id, Oid main)
 	table_close(rel, AccessShareLock);
 }
 
-/* The relation may be a side table: finds the tables of its declarations. */
+/*
+ * The relation may be a side table: finds the tables of its declarations.  For one of its
+ * partitions, of which there may be many, only its own triggers are recorded.
+ */
 static void
 depend_side(Oid relid)
 {
 	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	List *links = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple tuple;
@@ -336,6 +340,7 @@ depend_side(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		const char *first;
+		String *link;
 		Oid main;
 
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !dp_is_own_trigger(form))
@@ -343,8 +348,16 @@ depend_side(Oid relid)
 		first = first_argument(rel, tuple);
 		if (strcmp(first, "side") != 0 && strcmp(first, "part") != 0)
 			continue;
-		main = dp_link_find(first + strlen("side") + 1, true, relid);
-		if (OidIsValid(main) && dp_is_distributed(main) == dp_is_distributed(relid))
+		link = makeString(pstrdup(first + strlen("side") + 1));
+		if (list_member(links, link))
+			continue;
+		links = lappend(links, link);
+		main = dp_link_find(strVal(link), true, relid);
+		if (!OidIsValid(main) || dp_is_distributed(main) != dp_is_distributed(relid))
+			continue;
+		if (strcmp(first, "part") == 0)
+			depend_triggers(relid, strVal(link), main);
+		else
 			depend_main(main);
 	}
 	systable_endscan(scan);

@@ -10,18 +10,23 @@
  * The aggregate _shard_of() returns the relation of its argument's type: the shard, also if it has
  * no such row.  The call belongs to the transaction of the caller: Citus commits a query that only
  * reads by itself, unless it could lock rows, so that of a volatile function has such a part.
+ *
+ * Citus takes as long to plan such a query as to run it, so the session keeps the plans of the last
+ * calls by key.  PostgreSQL makes them again after changes of the schema, and of shards.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "common/int.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/typcache.h"
 
 #include "bson/cast.h"
@@ -44,9 +49,29 @@ typedef struct Call
 	StringInfoData arguments; /* those after the first one */
 } Call;
 
+#define KEPT_PLANS 64
+
+/* The plan of a query, for parameters of these types */
+typedef struct KeptPlan
+{
+	SPIPlanPtr plan; /* NULL: free */
+	uint32 hash;
+	char *sql;
+	int n;
+	Oid *types;
+	uint64 used; /* when: the one that was not used for longest is replaced */
+	int running;
+} KeptPlan;
+
+static KeptPlan kept_plans[KEPT_PLANS];
+static uint64 uses = 0;
+
 static void call_argument(Call *call, int argno);
 static int call_parameter(Call *call, Oid type, Datum value, bool isnull);
-static Datum call_run(Call *call, Oid relid, const char *condition, MemoryContext caller);
+static Datum
+call_run(Call *call, Oid relid, const char *condition, bool keep, MemoryContext caller);
+static int run_kept(Call *call, const char *sql);
+static pg_noinline KeptPlan *kept_plan(Call *call, const char *sql);
 static Datum call_result(Call *call, MemoryContext caller);
 static void refuse_whole(FunctionCallInfo fcinfo, Oid relid) pg_attribute_noreturn();
 
@@ -129,10 +154,10 @@ dp_route(FunctionCallInfo fcinfo, DpRoute route, int key_argument, Datum *result
 		InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	*result = (Datum) 0;
 	if (route == DP_ROUTE_KEY)
-		*result = call_run(&call, relid, condition, caller);
+		*result = call_run(&call, relid, condition, true, caller);
 	foreach(lc, parts)
 	{
-		*result = call_run(&call, relid, ((DpShardPart *) lfirst(lc))->condition, caller);
+		*result = call_run(&call, relid, ((DpShardPart *) lfirst(lc))->condition, false, caller);
 		if (route == DP_ROUTE_SUM &&
 			pg_add_s64_overflow(sum, fcinfo->isnull ? 0 : DatumGetInt64(*result), &sum))
 			ereport(ERROR,
@@ -201,9 +226,12 @@ call_parameter(Call *call, Oid type, Datum value, bool isnull)
 	return n + 1;
 }
 
-/* Runs the call where the condition leads.  Returns its result, in the caller's memory. */
+/*
+ * Runs the call where the condition leads, and keeps its plan.  Returns its result, in the caller's
+ * memory.
+ */
 static Datum
-call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
+call_run(Call *call, Oid relid, const char *condition, bool keep, MemoryContext caller)
 {
 	FunctionCallInfo fcinfo = call->fcinfo;
 	Oid function = fcinfo->flinfo->fn_oid;
@@ -211,6 +239,7 @@ call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
 											get_func_name(function));
 	StringInfoData sql;
 	Datum result = (Datum) 0;
+	int code;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
@@ -230,8 +259,10 @@ call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
 	if (call->rows)
 		appendStringInfo(&sql, ") AS s CROSS JOIN LATERAL %s(s.rel%s) AS r", name,
 						 call->arguments.data);
-	if (SPI_execute_with_args(sql.data, call->n, call->types, call->values, call->nulls, false,
-							  0) != SPI_OK_SELECT)
+	code = keep ? run_kept(call, sql.data)
+				: SPI_execute_with_args(sql.data, call->n, call->types, call->values, call->nulls,
+										false, 0);
+	if (code != SPI_OK_SELECT)
 		elog(ERROR, "could not call function %u in a shard", function);
 	if (fcinfo->flinfo->fn_retset)
 	{
@@ -245,6 +276,76 @@ call_run(Call *call, Oid relid, const char *condition, MemoryContext caller)
 		result = call_result(call, caller);
 	SPI_freetuptable(SPI_tuptable);
 	return result;
+}
+
+/* Runs a query by a plan that is kept.  The call may lead to other calls. */
+static int
+run_kept(Call *call, const char *sql)
+{
+	KeptPlan *kept = kept_plan(call, sql);
+	int code;
+
+	if (kept == NULL)
+		return SPI_execute_with_args(sql, call->n, call->types, call->values, call->nulls, false,
+									 0);
+	kept->running++;
+	PG_TRY();
+	{
+		code = SPI_execute_plan(kept->plan, call->values, call->nulls, false, 0);
+	}
+	PG_FINALLY();
+	{
+		kept->running--;
+	}
+	PG_END_TRY();
+	return code;
+}
+
+/* Returns NULL if there are too many calls inside calls. */
+static pg_noinline KeptPlan *
+kept_plan(Call *call, const char *sql)
+{
+	uint32 hash = hash_bytes((const unsigned char *) sql, strlen(sql));
+	Size size = call->n * sizeof(Oid);
+	KeptPlan *room = NULL;
+	SPIPlanPtr plan;
+	int i;
+
+	for (i = 0; i < KEPT_PLANS; i++)
+	{
+		KeptPlan *kept = &kept_plans[i];
+
+		if (kept->plan != NULL && kept->hash == hash && kept->n == call->n &&
+			strcmp(kept->sql, sql) == 0 && memcmp(kept->types, call->types, size) == 0)
+		{
+			kept->used = ++uses;
+			return kept;
+		}
+	}
+	for (i = 0; i < KEPT_PLANS; i++)
+		if (kept_plans[i].running == 0 && (room == NULL || kept_plans[i].used < room->used))
+			room = &kept_plans[i];
+	if (room == NULL)
+		return NULL;
+	plan = SPI_prepare(sql, call->n, call->types);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare: %s", SPI_result_code_string(SPI_result));
+	if (room->plan != NULL)
+	{
+		SPI_freeplan(room->plan);
+		room->plan = NULL;
+		pfree(room->sql);
+		pfree(room->types);
+	}
+	room->sql = MemoryContextStrdup(TopMemoryContext, sql);
+	room->types = MemoryContextAlloc(TopMemoryContext, Max(size, 1));
+	memcpy(room->types, call->types, size);
+	room->n = call->n;
+	room->hash = hash;
+	room->used = ++uses;
+	SPI_keepplan(plan);
+	room->plan = plan;
+	return room;
 }
 
 /* The result of a function that returns one value, or one row, in the caller's memory. */

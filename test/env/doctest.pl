@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Compares each block ```text of a page with what the block ```sql before it printed, in the log that the docs suite
+# Compares each block ```text of a page with what the block ```sql (or ```sql citus) before it printed, in the log that the docs suite
 # (run-lib.sh) leaves: a line @@@N begins what the block at line N printed.
 #
 #   doctest.pl PAGE LOG             prints what differs; exit status 1 if something does
@@ -32,7 +32,7 @@ for (lines($file)) {
 	}
 	if (defined $text) { $text .= $_; next; }
 	$page .= $_;
-	if ($block eq '' && /^```(\w+)$/) {
+	if ($block eq '' && /^```(\w+)( citus)?$/) {
 		$block = $1;
 		$text = '' if $block eq 'text' && $sql;
 		$sql = $block eq 'sql' ? $number : 0 if !defined $text;

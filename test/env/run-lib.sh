@@ -178,7 +178,7 @@ suite_pgtap() {
 # Each script runs with the cluster's environment, DP_CLUSTER (the cluster.sh that it may crash and restart), DP_TOP and a
 # directory of its own, DP_WORK.
 suite_citus() {
-  local name status lack citus=$PWD/test/env/citus.sh
+  local name sql status lack citus=$PWD/test/env/citus.sh
   lack=$("$citus" missing) && { echo "SKIP     citus: $lack"; return; }
   mkdir -p "$out/citus"
   trap 'CLUSTER=citus "$citus" stop; finish 1' EXIT
@@ -198,6 +198,10 @@ suite_citus() {
       bounded "$limit" "$citus" run bash "test/citus/$name.sh" >"$out/citus/$name.tap" 2>&1
     status=$?
     read_tap "citus $name" "$out/citus/$name.tap" "$status"
+  done
+  for name in $(stems $(grep -l '^```sql citus$' docs/*.md)); do
+    page_sql "docs/$name.md" 'sql citus' "$out/citus" '' && CLUSTER=citus "$citus" database dp_docs
+    CLUSTER=citus page_run "docs/$name.md" "$citus" "citus docs/$name.md"
   done
   CLUSTER=citus "$citus" stop
   trap 'finish 1' EXIT
@@ -224,12 +228,49 @@ suite_fuzz() {
   survive
 }
 
+# Writes the SQL of a page to a file, $sql: that of blocks ```FENCE and of comments "<!-- FENCE". Exit status 1 if there is none.
+page_sql() {  # page_sql PAGE FENCE DIRECTORY EXTENSIONS
+  local page=$1 name=${1%.md}
+  name=${name//\//_}
+  mkdir -p "$3/$name"
+  sql=$3/$name/$(basename "$page")
+  awk -v page="$page" -v fence="$2" -v extensions=" $4 " -v sql="$sql" '
+    /^#/ {skip = 0}
+    on && /^CREATE EXTENSION/ {
+      name = substr($NF, 1, length($NF) - 1)
+      skip = !index(extensions, " " name " ")
+      if (skip) print "SKIP     docs " page " from line " NR ": the extension " name " is not installed"
+    }
+    /^```$/ && split(block, part, /\);\n*-- becomes\n/) == 2 {
+      sub(/.*SELECT collection_aggregate\(/, "", part[1])
+      sub(/;\n.*/, "", part[2])
+      check = "CALL pg_temp.becomes($becomes$" part[2] "$becomes$, collection_aggregate_sql(" part[1] "));"
+      gsub(/\n/, " ", check)
+    }
+    /^```$/ || /^-->$/ {on = 0}
+    {print skip ? "" : on ? $0 : $0 == "```" fence ? "\\echo @@@" NR : check >sql; block = on ? block $0 "\n" : ""; check = ""}
+    $0 == "```" fence || $0 == "<!-- " fence {on = 1}' "$page"
+  grep -q . "$sql"
+}
+
+# Runs it in the database dp_docs, and says what failed, what is not true at the end, and what the page has but was not printed.
+page_run() {  # page_run PAGE CLUSTER NAME
+  local page=$1 lines states printed
+  (cd "${sql%/*}" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0' bounded "$limit" "$2" psql -qAt -f "$OLDPWD/test/env/becomes.sql" -f "$sql" >log 2>&1)
+  lines=$(grep -E "^psql:.*(ERROR|FATAL|error):|connection to server was lost" "${sql%/*}/log" | sed "s|^psql:.*/||" |
+    while IFS=: read -r file line message; do sed -n "${line}p" "$page" | grep -q -- '-- ERROR' || echo "$file:$line:$message"; done)
+  states=$(PGDATABASE=dp_docs "$2" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
+  printed=$(test/env/doctest.pl "$page" "${sql%/*}/log" 2>&1)
+  [ -z "$lines$states$printed" ]
+  result $? "$3" "$lines" "$states" "$printed"
+}
+
 # Each page of the docs in a database of its own: what stands in its blocks of SQL, and in comments that begin with "<!-- sql" and
 # make what the page takes for granted. No statement may fail unless its last line says "-- ERROR", and the patterns that were
 # declared are true at the end. Line numbers in messages are those of the page. What stands in blocks of text is what the SQL before
 # them prints, and the SQL after "-- becomes" what the pipeline runs. The rest of a section that creates an extension that is not there is skipped.
 suite_docs() {
-  local page name sql lines states printed extensions
+  local page sql lines extensions
   lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md
     grep -oE '`(src|test|sql|bench)/[a-z0-9_/]+[.][a-z]+`' README.md CONTRIBUTING.md docs/*.md docs/*/*.md | tr -d '`' |
       while IFS=: read -r page file; do [ -e "$file" ] || echo "$page: $file"; done)
@@ -246,37 +287,12 @@ suite_docs() {
   result $? "the pictures of the docs are drawn from their texts (make pictures)" "$lines"
   extensions=$("$cluster" psql -qAt -c "SELECT string_agg(name, ' ') FROM pg_available_extensions")
   for page in README.md docs/*.md docs/*/*.md; do
-    name=${page%.md} name=${name//\//_}
     # shellcheck disable=SC2053
     [[ ${page##*/} == ${FILTER:-*}.md ]] || continue
-    mkdir -p "$out/docs/$name"
-    sql=$out/docs/$name/$(basename "$page")
-    awk -v page="$page" -v extensions=" $extensions " -v sql="$sql" '
-      /^#/ {skip = 0}
-      on && /^CREATE EXTENSION/ {
-        name = substr($NF, 1, length($NF) - 1)
-        skip = !index(extensions, " " name " ")
-        if (skip) print "SKIP     docs " page " from line " NR ": the extension " name " is not installed"
-      }
-      /^```$/ && split(block, part, /\);\n*-- becomes\n/) == 2 {
-        sub(/.*SELECT collection_aggregate\(/, "", part[1])
-        sub(/;\n.*/, "", part[2])
-        check = "CALL pg_temp.becomes($becomes$" part[2] "$becomes$, collection_aggregate_sql(" part[1] "));"
-        gsub(/\n/, " ", check)
-      }
-      /^```$/ || /^-->$/ {on = 0}
-      {print skip ? "" : on ? $0 : /^```sql$/ ? "\\echo @@@" NR : check >sql; block = on ? block $0 "\n" : ""; check = ""}
-      /^```sql$/ || /^<!-- sql$/ {on = 1}' "$page"
-    grep -q . "$sql" || continue
+    page_sql "$page" sql "$out/docs" "$extensions" || continue
     "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
     grep -q '^CREATE EXTENSION docpatterns;' "$sql" || PGDATABASE=dp_docs "$cluster" psql -q -c 'CREATE EXTENSION docpatterns'
-    (cd "$out/docs/$name" && PGDATABASE=dp_docs PGOPTIONS='-c client_min_messages=warning -c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0' bounded "$limit" "$cluster" psql -qAt -f "$OLDPWD/test/env/becomes.sql" -f "$sql" >log 2>&1)
-    lines=$(grep -E "^psql:.*(ERROR|FATAL|error):|connection to server was lost" "$out/docs/$name/log" | sed "s|^psql:.*/||" |
-      while IFS=: read -r file line message; do sed -n "${line}p" "$page" | grep -q -- '-- ERROR' || echo "$file:$line:$message"; done)
-    states=$(PGDATABASE=dp_docs "$cluster" psql -qAt -c 'SELECT * FROM pattern_check()' 2>&1)
-    printed=$(test/env/doctest.pl "$page" "$out/docs/$name/log" 2>&1)
-    [ -z "$lines$states$printed" ]
-    result $? "docs $page" "$lines" "$states" "$printed"
+    page_run "$page" "$cluster" "docs $page"
     survive
   done
   "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' >/dev/null 2>&1
