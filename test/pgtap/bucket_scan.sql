@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(52);
+SELECT plan(55);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -215,6 +215,12 @@ PREPARE filtered (int, int) AS SELECT count(*) FILTER (WHERE i > $1), sum(i) FIL
 PREPARE filtered_plain (int, int) AS SELECT count(*) FILTER (WHERE i > $1), sum(i) FILTER (WHERE i <= $1), max(f) FROM m_plain WHERE i < $2;
 SELECT results_eq(format('EXECUTE filtered (%s)', k), format('EXECUTE filtered_plain (%s)', k), 'prepared filters: ' || k) FROM unnest(ARRAY['3, 10', 'NULL, 12']) k;
 SELECT matches(explained('SELECT * FROM m ORDER BY ts DESC LIMIT 10'), '^Limit ->  Foreign Scan on m Buckets: all groups, in order of time, from the end$', 'the newest of all groups are not sorted');
+SELECT is_empty($$
+  SELECT c FROM unnest(ARRAY['', 'WHERE x.sensor > 2', 'WHERE x.place IS NULL', 'WHERE x.ts < ''2024-03-31 03:17''', 'WHERE x.ts >= ''2024-03-31 15:55'' AND x.sensor < 4', 'WHERE x.sensor IN (1, 3)', 'WHERE x.i > 3', 'WHERE x.ts < ''2000-01-01''']) c
+  WHERE answer_in_order(format('SELECT DISTINCT ON (x.sensor, x.place) x.sensor, x.place, x.ts FROM m AS x %s ORDER BY x.sensor, x.place, x.ts DESC', c))
+    IS DISTINCT FROM answer_in_order(format('SELECT DISTINCT ON (x.sensor, x.place) x.sensor, x.place, x.ts FROM m_plain AS x %s ORDER BY x.sensor, x.place, x.ts DESC', c)) $$, 'the last of every group, DISTINCT ON');
+SELECT is_empty('SELECT x FROM (SELECT DISTINCT ON (sensor, place) * FROM m ORDER BY sensor, place, ts DESC) x WHERE x::text NOT IN (SELECT y::text FROM m_plain y)', 'whose columns are of one row');
+SELECT matches(explained('SELECT DISTINCT ON (sensor, place) * FROM m ORDER BY sensor, place, ts DESC NULLS LAST'), '^Unique ->  Foreign Scan on m Buckets: by index, the last measurement of each group$', 'which reads only their last buckets');
 CREATE TABLE parted (LIKE m_plain) PARTITION BY RANGE (ts);
 CREATE TABLE parted_new PARTITION OF parted FOR VALUES FROM ('2024-03-31') TO ('2030-01-01');
 SELECT bucket_create('parted_old', columns_of => 'm_plain', group_by => '{sensor,place}', time_field => 'ts', span => '1 hour', max_count => 20);
