@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(47);
+SELECT plan(55);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 
@@ -124,7 +124,7 @@ CREATE FUNCTION condition(exact boolean) RETURNS text LANGUAGE sql VOLATILE AS $
          'x.ts >= ' || some_time(), 'x.ts < ' || some_time(), 'x.ts > ' || some_time(), 'x.ts <= ' || some_time(), some_time() || ' <= x.ts')
   ELSE
     pick('x.f > 5', 'x.f <= 0.4', 'x.i = 3', 'x.i BETWEEN -5 AND -4', 'x.n >= 99', 'x.t = ''text 1''', 'x.t IS NULL', 'x.b', 'NOT x.b', 'x.day = ''2024-01-03''',
-         'x.d @@ ''{a: {$gt: 3}}''', 'x.sensor = ANY (''{1,5}'')', 'x.big > 9e18::int8 - 1', 'x.r < 0.01', 'x.i IS NOT NULL', 'x.sensor % 2 = 0', 'x.s = 7::smallint')
+         'x.d @@ ''{a: {$gt: 3}}''', 'x.sensor = ANY (''{1,5}'')', 'x.big > 9e18::int8 - 1', 'x.r < 0.01', 'x.r >= 0.4', 'x.s > 50', 'x.big < 1000000', 'x.s = 7', 'x.i IS NOT NULL', 'x.sensor % 2 = 0', 'x.s = 7::smallint')
   END
 $$;
 CREATE FUNCTION random_query() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
@@ -134,7 +134,7 @@ DECLARE
   grouping text;
 BEGIN
   FOR i IN 1 .. floor(random() * 4)::int LOOP
-    conditions := conditions || CASE WHEN i = 1 THEN ' WHERE ' ELSE ' AND ' END || condition(aggregates AND random() < 0.9);
+    conditions := conditions || CASE WHEN i = 1 THEN ' WHERE ' ELSE ' AND ' END || condition(aggregates AND random() < 0.6);
   END LOOP;
   IF NOT aggregates THEN
     RETURN format('SELECT %s FROM m AS x%s', pick('x.*', 'x.ts, x.f', 'x.sensor, x.t', 'x.d', 'x.n, x.i, x.b', 'x', '1', 'x.big, x.r, x.s, x.day'), conditions);
@@ -144,7 +144,11 @@ BEGIN
   RETURN format('SELECT %s, %s FROM m AS x%s%s%s', coalesce(grouping, '1 AS one'),
     pick('count(*), sum(x.i), avg(x.i)', 'min(x.f), max(x.f), round(avg(x.f)::numeric, 6)', 'sum(x.n), avg(x.n), min(x.n)::float8, max(x.n)::float8', 'count(x.t), min(x.t), max(x.t)',
          'min(x.ts), max(x.ts), count(x.ts), count(x.place)', 'sum(x.big), avg(x.big), max(x.big)', 'round(avg(x.r)::numeric, 4), max(x.r)', 'min(x.day), max(x.day), count(x.b), count(x.d)',
-         'sum(x.s) + count(*), avg(x.s), min(x.s)', 'sum(x.i) FILTER (WHERE x.b), count(DISTINCT x.t)', 'stddev(x.i)::numeric(20,6)'),
+         'sum(x.s) + count(*), avg(x.s), min(x.s)', 'sum(x.i) FILTER (WHERE x.b), count(DISTINCT x.t)', 'stddev(x.i)::numeric(20,6)',
+         'round(stddev(x.f)::numeric, 6), round(var_pop(x.f)::numeric, 6), count(x.f)', 'round(stddev_pop(x.r)::numeric, 4), round(variance(x.r)::numeric, 4), round(avg(x.r)::numeric, 4), max(x.r)',
+         'round(stddev_samp(x.f) FILTER (WHERE x.f < 4)::numeric, 6), round(var_samp(x.f)::numeric, 6)', 'sum(x.i) FILTER (WHERE x.i > 3), count(*) FILTER (WHERE x.f > 5 AND x.i < 10), min(x.n) FILTER (WHERE x.n >= 50)',
+         'max(x.ts) FILTER (WHERE x.t = ''text 1''), min(x.ts) FILTER (WHERE x.f >= 9), count(*)', 'avg(x.big) FILTER (WHERE x.i <= 3), count(x.place) FILTER (WHERE x.r < 0.3), sum(x.i)',
+         'round(sum(x.f) FILTER (WHERE x.f <> ''NaN'' AND x.f > 1)::numeric, 6), count(*) FILTER (WHERE x.f = ''NaN''), count(*) FILTER (WHERE x.f >= ''NaN'')'),
     conditions, ' GROUP BY ' || grouping, CASE WHEN grouping IS NOT NULL AND random() < 0.3 THEN ' HAVING count(*) > 10' END);
 END
 $$;
@@ -205,7 +209,18 @@ BEGIN
 END
 $$;
 SELECT matches(explained('EXECUTE of_m (1, ''2024-03-31'', ''2024-03-31 10:10'')'), '^Foreign Scan Relation: ', 'whose aggregates come from headers even if the times are not known to the planner');
+SELECT matches(explained('SELECT ' || a), '^Foreign Scan Relation: ', 'from columns: ' || a)
+  FROM unnest(ARRAY['sensor, stddev(f) FROM m GROUP BY sensor', 'sum(f) FILTER (WHERE i > 3 AND r < 0.5 AND big < 100) FROM m', 'avg(f) FROM m WHERE f > 1 AND s < 90']) a;
+PREPARE filtered (int, int) AS SELECT count(*) FILTER (WHERE i > $1), sum(i) FILTER (WHERE i <= $1), max(f) FROM m WHERE i < $2;
+PREPARE filtered_plain (int, int) AS SELECT count(*) FILTER (WHERE i > $1), sum(i) FILTER (WHERE i <= $1), max(f) FROM m_plain WHERE i < $2;
+SELECT results_eq(format('EXECUTE filtered (%s)', k), format('EXECUTE filtered_plain (%s)', k), 'prepared filters: ' || k) FROM unnest(ARRAY['3, 10', 'NULL, 12']) k;
 SELECT matches(explained('SELECT * FROM m ORDER BY ts DESC LIMIT 10'), '^Limit ->  Foreign Scan on m Buckets: all groups, in order of time, from the end$', 'the newest of all groups are not sorted');
+SELECT is_empty($$
+  SELECT c FROM unnest(ARRAY['', 'WHERE x.sensor > 2', 'WHERE x.place IS NULL', 'WHERE x.ts < ''2024-03-31 03:17''', 'WHERE x.ts >= ''2024-03-31 15:55'' AND x.sensor < 4', 'WHERE x.sensor IN (1, 3)', 'WHERE x.i > 3', 'WHERE x.ts < ''2000-01-01''']) c
+  WHERE answer_in_order(format('SELECT DISTINCT ON (x.sensor, x.place) x.sensor, x.place, x.ts FROM m AS x %s ORDER BY x.sensor, x.place, x.ts DESC', c))
+    IS DISTINCT FROM answer_in_order(format('SELECT DISTINCT ON (x.sensor, x.place) x.sensor, x.place, x.ts FROM m_plain AS x %s ORDER BY x.sensor, x.place, x.ts DESC', c)) $$, 'the last of every group, DISTINCT ON');
+SELECT is_empty('SELECT x FROM (SELECT DISTINCT ON (sensor, place) * FROM m ORDER BY sensor, place, ts DESC) x WHERE x::text NOT IN (SELECT y::text FROM m_plain y)', 'whose columns are of one row');
+SELECT matches(explained('SELECT DISTINCT ON (sensor, place) * FROM m ORDER BY sensor, place, ts DESC NULLS LAST'), '^Unique ->  Foreign Scan on m Buckets: by index, the last measurement of each group$', 'which reads only their last buckets');
 CREATE TABLE parted (LIKE m_plain) PARTITION BY RANGE (ts);
 CREATE TABLE parted_new PARTITION OF parted FOR VALUES FROM ('2024-03-31') TO ('2030-01-01');
 SELECT bucket_create('parted_old', columns_of => 'm_plain', group_by => '{sensor,place}', time_field => 'ts', span => '1 hour', max_count => 20);

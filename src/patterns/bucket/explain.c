@@ -69,6 +69,8 @@ mode_name(DpBucketScan *scan)
 			return "all groups, in order of time";
 		case DP_SCAN_TIME_BACKWARD:
 			return "all groups, in order of time, from the end";
+		case DP_SCAN_LAST:
+			return "by index, the last measurement of each group";
 	}
 	return "";
 }

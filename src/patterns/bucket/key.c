@@ -106,8 +106,6 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause, Oid
 	if (column->role == DP_BUCKET_TIME && righttype != column->type &&
 		(column->type != TIMESTAMPTZOID || righttype != TIMESTAMPOID) && righttype != DATEOID)
 		return NULL;
-	if (column->role == DP_BUCKET_VALUE && righttype != lefttype)
-		return NULL;
 
 	key = palloc0(sizeof(DpBucketKey));
 	key->column = column;

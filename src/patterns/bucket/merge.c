@@ -7,6 +7,9 @@
  * follows from its span, then with the one of its header, and when its turn comes
  * with the time of its next row.  So only buckets are unpacked that have rows to
  * give out, and a LIMIT leaves most of them alone.
+ *
+ * DISTINCT ON the group needs the last row of each group only: then the heap is
+ * filled group by group, and emptied after a row.
  */
 #include "postgres.h"
 
@@ -61,10 +64,22 @@ typedef struct DpBucketMerge
 	IndexFetchTableData *packed_fetch;
 	IndexFetchTableData *recent_fetch;
 	ItemPointerData loaded; /* the bucket that the reader has open */
+
+	/* group by group */
+	bool packed_pending; /* the index is at an entry that is not in the heap yet */
+	bool recent_pending;
+	MemoryContext group_context;
+	Datum *group_values;
+	bool *group_nulls;
 } DpBucketMerge;
 
 static void merge_fill(DpBucketScan *scan);
-static void entries_read(DpBucketScan *scan, IndexScanDesc iscan, EntryKind kind);
+static void merge_empty(DpBucketMerge *merge);
+static bool merge_row(DpBucketScan *scan, TupleTableSlot *slot);
+static bool group_fill(DpBucketScan *scan);
+static int group_compare(DpBucketScan *scan, IndexScanDesc iscan, bool is_first);
+static bool merges_backward(const DpBucketScan *scan);
+static void entry_add(DpBucketScan *scan, IndexScanDesc iscan, EntryKind kind);
 static int64 entry_order(DpBucketScan *scan, int64 time);
 static void heap_sift(DpBucketMerge *merge, Size i);
 static void heap_remove(DpBucketMerge *merge);
@@ -91,6 +106,10 @@ dp_bucket_merge_begin(DpBucketScan *scan)
 	merge->free = palloc(sizeof(int) * merge->maxopen);
 	merge->packed_fetch = table_index_fetch_begin(scan->packed);
 	merge->recent_fetch = table_index_fetch_begin(scan->recent);
+	merge->group_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket group",
+												 ALLOCSET_SMALL_SIZES);
+	merge->group_values = palloc0(sizeof(Datum) * Max(scan->rel->ngroups, 1));
+	merge->group_nulls = palloc0(sizeof(bool) * Max(scan->rel->ngroups, 1));
 	return merge;
 }
 
@@ -102,8 +121,25 @@ dp_bucket_merge_next(DpBucketScan *scan, TupleTableSlot *slot)
 
 	if (!merge->filled)
 		merge_fill(scan);
+	if (scan->mode == DP_SCAN_LAST)
+	{
+		do
+			merge_empty(merge);
+		while (group_fill(scan) && !merge_row(scan, slot));
+		return slot;
+	}
 	if (merge->given)
 		entry_advance(scan);
+	(void) merge_row(scan, slot);
+	return slot;
+}
+
+/* Puts the next row into the slot, if there is one. */
+static bool
+merge_row(DpBucketScan *scan, TupleTableSlot *slot)
+{
+	DpBucketMerge *merge = scan->merge;
+
 	while (merge->nentries > 0)
 	{
 		Entry *first = &merge->entries[0];
@@ -120,7 +156,7 @@ dp_bucket_merge_next(DpBucketScan *scan, TupleTableSlot *slot)
 			case ENTRY_OPEN:
 				row_emit(scan, slot);
 				merge->given = true;
-				return slot;
+				return true;
 			case ENTRY_WAITING:
 				if (!row_fetch(scan, merge->recent_fetch, &first->tid, scan->recent_slot))
 				{
@@ -130,10 +166,10 @@ dp_bucket_merge_next(DpBucketScan *scan, TupleTableSlot *slot)
 				dp_bucket_scan_count(scan, &scan->counters->waiting);
 				dp_bucket_emit_recent(scan, slot);
 				merge->given = true;
-				return slot;
+				return true;
 		}
 	}
-	return slot;
+	return false;
 }
 
 /* Restarts. */
@@ -141,6 +177,17 @@ void
 dp_bucket_merge_rescan(DpBucketScan *scan)
 {
 	DpBucketMerge *merge = scan->merge;
+
+	merge_empty(merge);
+	merge->filled = false;
+	table_index_fetch_reset(merge->packed_fetch);
+	table_index_fetch_reset(merge->recent_fetch);
+}
+
+/* Empties the heap. */
+static void
+merge_empty(DpBucketMerge *merge)
+{
 	int i;
 
 	for (i = 0; i < merge->nopen; i++)
@@ -150,9 +197,7 @@ dp_bucket_merge_rescan(DpBucketScan *scan)
 	}
 	merge->nopen = merge->nfree = 0;
 	merge->nentries = 0;
-	merge->filled = merge->given = false;
-	table_index_fetch_reset(merge->packed_fetch);
-	table_index_fetch_reset(merge->recent_fetch);
+	merge->given = false;
 }
 
 /* Releases what pins buffers. */
@@ -163,7 +208,7 @@ dp_bucket_merge_end(DpBucketScan *scan)
 	table_index_fetch_end(scan->merge->recent_fetch);
 }
 
-/* Reads the indexes into the heap. */
+/* Reads the indexes into the heap, or goes to their first entries. */
 static void
 merge_fill(DpBucketScan *scan)
 {
@@ -171,51 +216,138 @@ merge_fill(DpBucketScan *scan)
 	Size i;
 
 	ItemPointerSetInvalid(&merge->loaded);
-	if (!scan->packed_done)
-		entries_read(scan, scan->packed_iscan, ENTRY_UNREAD);
-	if (!scan->recent_done)
-		entries_read(scan, scan->recent_iscan, ENTRY_WAITING);
+	merge->packed_pending = !scan->packed_done && dp_bucket_scan_tid(scan, scan->packed_iscan,
+																	 ForwardScanDirection) != NULL;
+	merge->recent_pending = !scan->recent_done && dp_bucket_scan_tid(scan, scan->recent_iscan,
+																	 ForwardScanDirection) != NULL;
+	merge->filled = true;
+	if (scan->mode == DP_SCAN_LAST)
+		return;
+	while (merge->packed_pending)
+	{
+		entry_add(scan, scan->packed_iscan, ENTRY_UNREAD);
+		merge->packed_pending =
+			dp_bucket_scan_tid(scan, scan->packed_iscan, ForwardScanDirection) != NULL;
+	}
+	while (merge->recent_pending)
+	{
+		entry_add(scan, scan->recent_iscan, ENTRY_WAITING);
+		merge->recent_pending =
+			dp_bucket_scan_tid(scan, scan->recent_iscan, ForwardScanDirection) != NULL;
+	}
 	for (i = merge->nentries / 2; i > 0; i--)
 		heap_sift(merge, i - 1);
-	merge->filled = true;
 }
 
-/* Appends an entry for each one of an index that matches the keys. */
-static void
-entries_read(DpBucketScan *scan, IndexScanDesc iscan, EntryKind kind)
+/* Reads the next group of the indexes into the empty heap; false if there is none. */
+static bool
+group_fill(DpBucketScan *scan)
+{
+	DpBucketMerge *merge = scan->merge;
+	Size i;
+
+	if (!merge->packed_pending && !merge->recent_pending)
+		return false;
+	if (merge->packed_pending)
+		(void) group_compare(scan, scan->packed_iscan, true);
+	if (merge->recent_pending &&
+		(!merge->packed_pending || group_compare(scan, scan->recent_iscan, false) < 0))
+		(void) group_compare(scan, scan->recent_iscan, true);
+	while (merge->packed_pending && group_compare(scan, scan->packed_iscan, false) == 0)
+	{
+		entry_add(scan, scan->packed_iscan, ENTRY_UNREAD);
+		merge->packed_pending =
+			dp_bucket_scan_tid(scan, scan->packed_iscan, ForwardScanDirection) != NULL;
+	}
+	while (merge->recent_pending && group_compare(scan, scan->recent_iscan, false) == 0)
+	{
+		entry_add(scan, scan->recent_iscan, ENTRY_WAITING);
+		merge->recent_pending =
+			dp_bucket_scan_tid(scan, scan->recent_iscan, ForwardScanDirection) != NULL;
+	}
+	for (i = merge->nentries / 2; i > 0; i--)
+		heap_sift(merge, i - 1);
+	return true;
+}
+
+/*
+ * Whether the group of an index's entry is before (-1), at (0) or after (1) the current one. If
+ * is_first, it becomes the current one.
+ */
+static int
+group_compare(DpBucketScan *scan, IndexScanDesc iscan, bool is_first)
 {
 	DpBucketMerge *merge = scan->merge;
 	DpBucketRel *rel = scan->rel;
-	bool backward = scan->mode == DP_SCAN_TIME_BACKWARD;
-	ItemPointer tid;
+	int i;
 
-	while ((tid = dp_bucket_scan_tid(scan, iscan, ForwardScanDirection)) != NULL)
+	if (is_first)
+		MemoryContextReset(merge->group_context);
+	for (i = 0; i < rel->ngroups; i++)
 	{
+		const DpBucketColumn *group = rel->groups[i];
 		bool isnull;
-		int64 time = DatumGetInt64(index_getattr(iscan->xs_itup, rel->ngroups + 1,
-												 iscan->xs_itupdesc, &isnull));
-		Entry *entry;
+		Datum value = index_getattr(iscan->xs_itup, i + 1, iscan->xs_itupdesc, &isnull);
+		int c;
 
-		CHECK_FOR_INTERRUPTS();
-		if (kind == ENTRY_UNREAD && backward)
-			time = rel->span_us > 0 ? time + rel->span_us - 1 : dp_bucket_rel_end(rel, time) - 1;
-		if (merge->nentries == merge->maxentries)
+		if (is_first)
 		{
-			merge->maxentries *= 2;
-			merge->entries = repalloc_huge(merge->entries, sizeof(Entry) * merge->maxentries);
+			MemoryContext old = MemoryContextSwitchTo(merge->group_context);
+
+			merge->group_nulls[i] = isnull;
+			if (!isnull)
+				merge->group_values[i] = datumCopy(value, group->typbyval, group->typlen);
+			MemoryContextSwitchTo(old);
+			continue;
 		}
-		entry = &merge->entries[merge->nentries++];
-		entry->order = entry_order(scan, time);
-		entry->tid = *tid;
-		entry->kind = kind;
+		if (isnull || merge->group_nulls[i])
+			c = (int) isnull - (int) merge->group_nulls[i]; /* nulls are last */
+		else
+			c = DatumGetInt32(FunctionCall2Coll(&scan->group_cmp[i], group->collation, value,
+												merge->group_values[i]));
+		if (c != 0)
+			return c < 0 ? -1 : 1;
 	}
+	return 0;
+}
+
+/* Whether later times come first. */
+static bool
+merges_backward(const DpBucketScan *scan)
+{
+	return scan->mode != DP_SCAN_TIME;
+}
+
+/* Appends the entry that an index is at. */
+static void
+entry_add(DpBucketScan *scan, IndexScanDesc iscan, EntryKind kind)
+{
+	DpBucketMerge *merge = scan->merge;
+	DpBucketRel *rel = scan->rel;
+	bool isnull;
+	int64 time =
+		DatumGetInt64(index_getattr(iscan->xs_itup, rel->ngroups + 1, iscan->xs_itupdesc, &isnull));
+	Entry *entry;
+
+	CHECK_FOR_INTERRUPTS();
+	if (kind == ENTRY_UNREAD && merges_backward(scan))
+		time = rel->span_us > 0 ? time + rel->span_us - 1 : dp_bucket_rel_end(rel, time) - 1;
+	if (merge->nentries == merge->maxentries)
+	{
+		merge->maxentries *= 2;
+		merge->entries = repalloc_huge(merge->entries, sizeof(Entry) * merge->maxentries);
+	}
+	entry = &merge->entries[merge->nentries++];
+	entry->order = entry_order(scan, time);
+	entry->tid = iscan->xs_heaptid;
+	entry->kind = kind;
 }
 
 /* A time as the heap has it. */
 static int64
 entry_order(DpBucketScan *scan, int64 time)
 {
-	return scan->mode == DP_SCAN_TIME_BACKWARD ? ~time : time;
+	return merges_backward(scan) ? ~time : time;
 }
 
 /* Moves an entry down to its place. */
@@ -263,7 +395,7 @@ entry_advance(DpBucketScan *scan)
 		int number = (int) ItemPointerGetBlockNumberNoCheck(&first->tid);
 		Open *open = merge->open[number];
 
-		open->next += scan->mode == DP_SCAN_TIME_BACKWARD ? -1 : 1;
+		open->next += merges_backward(scan) ? -1 : 1;
 		if (open->next != open->end)
 		{
 			first->order = entry_order(scan, open->rows.times[open->next]);
@@ -326,9 +458,9 @@ bucket_header(DpBucketScan *scan)
 	else
 	{
 		first->kind = ENTRY_CLOSED;
-		first->order = entry_order(scan, scan->mode == DP_SCAN_TIME_BACKWARD
-											 ? Min(scan->reader.last, scan->until)
-											 : Max(scan->reader.first, scan->since));
+		first->order =
+			entry_order(scan, merges_backward(scan) ? Min(scan->reader.last, scan->until)
+													: Max(scan->reader.first, scan->since));
 		heap_sift(merge, 0);
 	}
 }
@@ -385,8 +517,8 @@ bucket_unpack(DpBucketScan *scan)
 	if (scan->need_ctid)
 		scan->rows.ordinal = dp_bucket_origin_add(scan->origins, true, &slot->tts_tid);
 	open->rows = scan->rows;
-	open->next = scan->mode == DP_SCAN_TIME_BACKWARD ? to - 1 : from;
-	open->end = scan->mode == DP_SCAN_TIME_BACKWARD ? from - 1 : to;
+	open->next = merges_backward(scan) ? to - 1 : from;
+	open->end = merges_backward(scan) ? from - 1 : to;
 
 	number = open_number(scan);
 	merge->open[number] = open;

@@ -40,6 +40,7 @@ static bool column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceCla
 						  EquivalenceMember *em, void *arg);
 static void time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned,
 					   Relids outer, double rows);
+static void last_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
 static double groups_estimate(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
 static List *
 column_order(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, bool backward);
@@ -173,6 +174,8 @@ index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Li
 	}
 	if (!one_group && outer == baserel->lateral_relids)
 		time_paths(root, baserel, planned, outer, rows);
+	if (!one_group && outer == NULL)
+		last_path(root, baserel, planned);
 }
 
 /* All groups in the order of time, unless more has to be in memory than a hash table may have. */
@@ -232,6 +235,73 @@ time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Rel
 																		   : DP_SCAN_TIME,
 																	0)));
 	}
+}
+
+/*
+ * The last measurement of each group, if that is all that the query needs: it reads nothing else,
+ * is DISTINCT ON the group, ordered by group and descending time, and the scan alone evaluates its
+ * conditions.  The node above removes no row any more.
+ */
+static void
+last_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
+{
+	const DpBucketSizes *s = &planned->sizes;
+	Query *query = root->parse;
+	DpBucketRel *rel = planned->rel;
+	List *pathkeys = NIL;
+	List *last;
+	double part;
+	double groups;
+	Cost startup;
+	Cost total;
+	ListCell *lc;
+	int i;
+
+	if (!query->hasDistinctOn || query->hasAggs || query->groupClause != NIL ||
+		query->groupingSets != NIL || query->hasWindowFuncs || query->hasTargetSRFs ||
+		query->havingQual != NULL || query->rowMarks != NIL ||
+		baserel->reloptkind != RELOPT_BASEREL || !bms_equal(root->all_baserels, baserel->relids) ||
+		list_length(planned->keys) != list_length(baserel->baserestrictinfo) ||
+		contain_volatile_functions((Node *) query->targetList))
+		return;
+	foreach(lc, planned->keys)
+	{
+		if (!((DpBucketKey *) lfirst(lc))->exact)
+			return;
+	}
+	for (i = 0; i < rel->ngroups; i++)
+	{
+		List *key;
+
+		if (group_fixed(rel->groups[i], planned->keys))
+			continue;
+		key = column_order(root, baserel, rel->groups[i], false);
+		if (key == NIL || list_member_ptr(pathkeys, linitial(key)))
+			return;
+		pathkeys = list_concat(pathkeys, key);
+	}
+	if (list_length(root->distinct_pathkeys) != list_length(pathkeys) ||
+		!pathkeys_contained_in(root->distinct_pathkeys, pathkeys))
+		return;
+	last = column_order(root, baserel, rel->time, true);
+	if (last == NIL)
+		return;
+	pathkeys = list_concat(pathkeys, last);
+	if (!pathkeys_contained_in(root->sort_pathkeys, pathkeys))
+		return;
+
+	part = dp_bucket_selectivity(root, baserel, planned, planned->keys);
+	groups = Min(groups_estimate(root, baserel, planned), baserel->rows);
+	startup = baserel->baserestrictcost.startup;
+	total = startup +
+			(s->packed_tuples + s->recent_tuples) * part *
+				(cpu_index_tuple_cost + rel->ngroups * cpu_operator_cost) +
+			index_pages_fetched(groups, s->packed_pages, s->packed_tuples / 100, root) *
+				random_page_cost +
+			groups * (1 + BUCKET_COST + s->rows_per_bucket * ROW_COST) * cpu_tuple_cost;
+	add_path(baserel, (Path *) dp_create_foreignscan_path(root, baserel, NULL, groups, startup,
+														  total, pathkeys, NULL, NULL,
+														  list_make2_int(DP_SCAN_LAST, 0)));
 }
 
 /* The number of groups. */

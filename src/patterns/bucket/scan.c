@@ -564,7 +564,9 @@ value_excluded(DpBucketScan *scan, DpBucketKey *key)
 	packed = dp_bucket_column(&scan->reader, column->number);
 	if (packed->summary.nvalues == 0)
 		return true;
-	if (!packed->summary.has_range || dp_bucket_kind_type(packed->kind) != key->righttype)
+	if (!packed->summary.has_range || (dp_bucket_kind_type(packed->kind) != key->righttype &&
+									   (key->strategy == BTEqualStrategyNumber ||
+										dp_bucket_kind_type(packed->kind) != column->type)))
 		return false;
 	switch (key->strategy)
 	{

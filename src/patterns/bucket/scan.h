@@ -111,7 +111,8 @@ typedef enum DpScanMode
 	DP_SCAN_ORDERED,  /* by the indexes, ordered by (group, time) */
 	DP_SCAN_BACKWARD, /* the same backwards */
 	DP_SCAN_TIME,     /* by the indexes, all groups merged in the order of time */
-	DP_SCAN_TIME_BACKWARD
+	DP_SCAN_TIME_BACKWARD,
+	DP_SCAN_LAST /* the last row of each group, ordered by group */
 } DpScanMode;
 
 /* Items of fdw_private of a plan */
@@ -225,11 +226,12 @@ typedef struct DpBucketScan
 	struct DpBucketUpper *upper;
 } DpBucketScan;
 
-/* Whether the scan is by time over all groups. */
+/* Whether the scan merges buckets with a heap. */
 #define DP_SCAN_MERGES(mode) ((mode) >= DP_SCAN_TIME)
 
-/* Whether it is by group and time. */
-#define DP_SCAN_BY_GROUP(mode) ((mode) == DP_SCAN_ORDERED || (mode) == DP_SCAN_BACKWARD)
+/* Whether it is by group. */
+#define DP_SCAN_BY_GROUP(mode)                                                                     \
+	((mode) == DP_SCAN_ORDERED || (mode) == DP_SCAN_BACKWARD || (mode) == DP_SCAN_LAST)
 
 /* Memory of a bucket or waiting measurement in such a scan */
 #define DP_MERGE_ENTRY 16

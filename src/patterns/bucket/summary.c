@@ -3,8 +3,10 @@
  *		Executing aggregates that are computed from the headers of buckets.
  *
  * A bucket belongs to one group, to which its count, sum, least and greatest value
- * are added.  Only a bucket that a bound of the time divides, or whose header lacks
- * an aggregate, is unpacked.  Waiting measurements are added one by one.
+ * are added.  Only a bucket that a bound of the time or a condition on measured columns
+ * divides, or whose header lacks an aggregate, is unpacked, and only the columns that
+ * are needed: conditions mark rows, and aggregates add the marked values of a whole
+ * column.  Waiting measurements are added one by one.
  *
  * Results have the types of PostgreSQL's aggregates: integer and numeric sums are
  * exact, those of floating point agree to rounding.
@@ -46,11 +48,13 @@ typedef enum Adding
 /* The aggregates of a column */
 typedef struct Asked
 {
-	DpBucketColumn *column;
-	DpPackedKind kind; /* that buckets of this time store its values as */
-	Adding adding;     /* kind of sum, if needed */
-	bool range;        /* min or max is asked for */
-	Oid collation;     /* of that */
+	DpBucketColumn *column; /* NULL: rows are counted */
+	int filter;             /* of the aggregates, from 1 on; 0: none */
+	bool squares;           /* a variance is asked for */
+	DpPackedKind kind;      /* that buckets of this time store its values as */
+	Adding adding;          /* kind of sum, if needed */
+	bool range;             /* min or max is asked for */
+	Oid collation;          /* of that */
 	FmgrInfo *compare;
 } Asked;
 
@@ -60,6 +64,7 @@ typedef struct Found
 	int64 n; /* values that are not null */
 	Sum integers;
 	double doubles;
+	double squares;   /* of the deviations from the mean */
 	Numeric numerics; /* NULL: no value yet */
 	bool has_range;
 	Datum min;
@@ -91,8 +96,18 @@ typedef struct By
 typedef struct Aggregate
 {
 	DpUpperFunction function;
-	int asked; /* number of the column's Asked */
+	bool filtered;
+	int asked; /* number of the column's Asked; none for count(*) without a filter */
 } Aggregate;
+
+/* Conditions on measured columns that aggregates share, and what they say of the open bucket */
+typedef struct Filter
+{
+	int nkeys;
+	DpBucketKey *keys;
+	int n;       /* rows that match; -1: not known yet */
+	bool *marks; /* by row; NULL: all match */
+} Filter;
 
 typedef struct DpBucketUpper
 {
@@ -102,6 +117,12 @@ typedef struct DpBucketUpper
 	Asked *asked;
 	int naggregates;
 	Aggregate *aggregates;
+	int nfilters;
+	Filter *filters;
+	Filter where; /* the scan's keys */
+
+	Datum **values; /* unpacked columns of the open bucket by number, or NULL */
+	bool **isnull;
 
 	MemoryContext context; /* of the groups */
 	SumGroup **chains;
@@ -127,10 +148,25 @@ static SumGroup *group_lookup(DpBucketUpper *upper);
 static bool group_is(DpBucketUpper *upper, const SumGroup *group);
 static SumGroup *group_make(DpBucketUpper *upper, uint32 hash);
 static void chains_grow(DpBucketUpper *upper);
+static void upper_filters(DpBucketScan *scan, DpBucketUpper *upper, List *filters);
+static void filter_evaluate(DpBucketScan *scan, Filter *filter);
+static void filter_mark(DpBucketScan *scan, Filter *filter, const bool *among, int from, int to);
+static bool key_holds(const DpBucketKey *key, Datum value);
+static bool key_always(DpBucketScan *scan, const DpBucketKey *key);
+static void key_mark(const DpBucketKey *key, const Datum *values, const bool *nulls, bool *marks,
+					 int from, int to);
+static bool waiting_matches(DpBucketScan *scan, const Filter *filter);
+static void
+column_unpack(DpBucketScan *scan, const DpBucketColumn *column, Datum **values, bool **nulls);
 static bool bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to);
 static bool header_add(DpBucketScan *scan, const Asked *asked, Found *found);
-static void rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
-static void times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to);
+static void
+rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to);
+static void doubles_add(const Asked *asked, Found *found, const Datum *values, const bool *nulls,
+						const bool *marks, int from, int to);
+static void moments_add(Found *found, int64 n, double sum, double squares);
+static void times_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks,
+					  int from, int to);
 static void waiting_add(DpBucketScan *scan, SumGroup *group);
 static void value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value);
 static void double_add(Found *found, double value);
@@ -151,6 +187,9 @@ dp_bucket_upper_begin(DpBucketScan *scan, List *plan)
 										   ALLOCSET_DEFAULT_SIZES);
 	upper_by(scan, upper, linitial(plan));
 	upper_asked(scan, upper, lsecond(plan));
+	upper_filters(scan, upper, lthird(plan));
+	upper->values = palloc0(sizeof(Datum *) * Max(scan->rel->nvalues, 1));
+	upper->isnull = palloc0(sizeof(bool *) * Max(scan->rel->nvalues, 1));
 	return upper;
 }
 
@@ -251,24 +290,33 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 		Asked *asked;
 
 		aggregate->function = linitial_int(lfirst(lc));
-		if (aggregate->function == DP_UPPER_COUNT_ALL)
+		aggregate->filtered = lfourth_int(lfirst(lc)) > 0;
+		if (aggregate->function == DP_UPPER_COUNT_ALL && lfourth_int(lfirst(lc)) == 0)
 			continue;
 		range = aggregate->function == DP_UPPER_MIN || aggregate->function == DP_UPPER_MAX;
 		for (aggregate->asked = 0; aggregate->asked < upper->nasked; aggregate->asked++)
 		{
 			asked = &upper->asked[aggregate->asked];
-			if (asked->column->attnum == attnum &&
+			if ((asked->column != NULL ? asked->column->attnum : 0) == attnum &&
+				asked->filter == lfourth_int(lfirst(lc)) &&
 				(!range || !asked->range || asked->collation == collation))
 				break;
 		}
 		asked = &upper->asked[aggregate->asked];
 		if (aggregate->asked == upper->nasked)
 		{
-			asked->column = scan->rel->by_attnum[attnum - 1];
-			asked->kind = dp_bucket_kind(asked->column->type);
+			asked->filter = lfourth_int(lfirst(lc));
 			upper->nasked++;
+			if (attnum > 0)
+			{
+				asked->column = scan->rel->by_attnum[attnum - 1];
+				asked->kind = dp_bucket_kind(asked->column->type);
+			}
 		}
-		if (aggregate->function == DP_UPPER_SUM || aggregate->function == DP_UPPER_AVG)
+		if (aggregate->function >= DP_UPPER_VAR_POP)
+			asked->squares = true;
+		if (aggregate->function == DP_UPPER_SUM || aggregate->function == DP_UPPER_AVG ||
+			asked->squares)
 			asked->adding = adding_of(asked->column->type);
 		if (range)
 		{
@@ -276,6 +324,34 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 			asked->collation = collation;
 			asked->compare =
 				&lookup_type_cache(asked->column->type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
+		}
+	}
+}
+
+/* Reads the filters of the plan; the conditions of the query are one more. */
+static void
+upper_filters(DpBucketScan *scan, DpBucketUpper *upper, List *filters)
+{
+	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
+	int done = scan->nkeys;
+	ListCell *lc;
+	int i;
+
+	upper->filters = palloc0(sizeof(Filter) * Max(list_length(filters), 1));
+	foreach(lc, filters)
+	{
+		Filter *filter = &upper->filters[upper->nfilters++];
+
+		dp_bucket_keys_decode(scan->rel, lfirst(lc), list_copy_tail(plan->fdw_exprs, done),
+							  &scan->node->ss.ps, &filter->keys, &filter->nkeys);
+		done += filter->nkeys;
+	}
+	for (i = 0; i < scan->nkeys; i++)
+	{
+		if (scan->keys[i].column->role == DP_BUCKET_VALUE)
+		{
+			upper->where.nkeys = scan->nkeys;
+			upper->where.keys = scan->keys;
 		}
 	}
 }
@@ -306,6 +382,7 @@ upper_fill(DpBucketScan *scan)
 {
 	DpBucketUpper *upper = scan->upper;
 	MemoryContext old;
+	int i;
 
 	MemoryContextReset(upper->context);
 	upper->nchains = 256;
@@ -315,16 +392,22 @@ upper_fill(DpBucketScan *scan)
 	if (upper->nby == 0)
 		upper->current = group_make(upper, 0); /* a row also of nothing */
 
+	for (i = 0; i < upper->nfilters; i++)
+		filter_evaluate(scan, &upper->filters[i]);
+
 	/* for values from headers and unpacked buckets */
 	old = MemoryContextSwitchTo(scan->rows_context);
 	while (dp_bucket_scan_next(scan))
 	{
 		MemoryContextReset(scan->rows_context);
+		memset(upper->values, 0, sizeof(Datum *) * scan->rel->nvalues);
 		bucket_spread(scan);
 	}
 	MemoryContextSwitchTo(old);
 	while (dp_bucket_scan_recent(scan))
 	{
+		if (!waiting_matches(scan, &upper->where))
+			continue;
 		waiting_keys(scan);
 		waiting_add(scan, group_lookup(upper));
 	}
@@ -355,7 +438,12 @@ bucket_spread(DpBucketScan *scan)
 			scan->until = end - 1;
 		if (dp_bucket_scan_range(scan, &from, &to))
 		{
-			bool unpacked = bucket_add(scan, group_lookup(upper), from, to);
+			bool unpacked;
+
+			filter_mark(scan, &upper->where, NULL, from, to);
+			unpacked = upper->where.marks != NULL;
+			if (upper->where.n > 0)
+				unpacked = bucket_add(scan, group_lookup(upper), from, to) || unpacked;
 
 			if (!counted)
 				dp_bucket_scan_count(scan,
@@ -533,23 +621,38 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 {
 	DpBucketUpper *upper = scan->upper;
 	bool unpacked = false;
-	bool whole = from == 0 && to == scan->reader.count;
 	int i;
 
-	group->rows += to - from;
+	group->rows += upper->where.n;
+	for (i = 0; i < upper->nfilters; i++)
+		upper->filters[i].n = -1;
 	for (i = 0; i < upper->nasked; i++)
 	{
 		const Asked *asked = &upper->asked[i];
 		Found *found = &group->found[i];
+		Filter *filter = asked->filter > 0 ? &upper->filters[asked->filter - 1] : &upper->where;
+		bool whole;
 
+		if (filter->n < 0)
+			filter_mark(scan, filter, upper->where.marks, from, to);
+		if (filter->marks != NULL)
+			unpacked = true;
+		if (filter->n == 0)
+			continue;
+		whole = from == 0 && to == scan->reader.count && filter->marks == NULL;
+		if (asked->column == NULL)
+		{
+			found->n += filter->n;
+			continue;
+		}
 		switch (asked->column->role)
 		{
 			case DP_BUCKET_GROUP:
 				if (!scan->group_nulls[asked->column->number])
-					found->n += to - from;
+					found->n += filter->n;
 				break;
 			case DP_BUCKET_TIME:
-				found->n += to - from;
+				found->n += filter->n;
 				if (!asked->range)
 					break;
 				if (whole)
@@ -557,7 +660,7 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 							  TimestampTzGetDatum(scan->reader.last));
 				else
 				{
-					times_add(scan, asked, found, from, to);
+					times_add(scan, asked, found, filter->marks, from, to);
 					unpacked = true;
 				}
 				break;
@@ -567,7 +670,7 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 					break;
 				if (!whole || !header_add(scan, asked, found))
 				{
-					rows_add(scan, asked, found, from, to);
+					rows_add(scan, asked, found, filter->marks, from, to);
 					unpacked = true;
 				}
 				break;
@@ -592,7 +695,7 @@ header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 
 	if (summary->nvalues == 0)
 		return true;
-	if (packed->kind != asked->kind)
+	if (packed->kind != asked->kind || asked->squares)
 		return false;
 	if (asked->adding != ADD_NOT && !summary->has_sum)
 		return false;
@@ -625,9 +728,214 @@ header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 	return true;
 }
 
+/* Evaluates the values of a filter's keys. */
+static void
+filter_evaluate(DpBucketScan *scan, Filter *filter)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->upper->context);
+	int i;
+
+	for (i = 0; i < filter->nkeys; i++)
+		filter->keys[i].datum =
+			ExecEvalExpr(filter->keys[i].state, scan->node->ss.ps.ps_ExprContext,
+						 &filter->keys[i].isnull);
+	MemoryContextSwitchTo(old);
+}
+
+/* Marks the rows [from, to) of the open bucket that match, of those that are marked already. */
+static void
+filter_mark(DpBucketScan *scan, Filter *filter, const bool *among, int from, int to)
+{
+	int count = scan->reader.count;
+	int i;
+
+	filter->marks = NULL;
+	filter->n = to - from;
+	if (among != NULL)
+	{
+		filter->marks = palloc(sizeof(bool) * count);
+		memcpy(filter->marks, among, sizeof(bool) * count);
+	}
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		const DpBucketKey *key = &filter->keys[i];
+		Datum *values;
+		bool *nulls;
+
+		if (key->column->role != DP_BUCKET_VALUE)
+			continue;
+		if (key->isnull)
+		{
+			filter->n = 0; /* no operator of a btree is true for null */
+			return;
+		}
+		if (key_always(scan, key))
+			continue;
+		if (filter->marks == NULL)
+		{
+			filter->marks = palloc(sizeof(bool) * count);
+			memset(filter->marks, true, sizeof(bool) * count);
+		}
+		column_unpack(scan, key->column, &values, &nulls);
+		key_mark(key, values, nulls, filter->marks, from, to);
+	}
+	if (filter->marks == NULL)
+		return;
+	filter->n = 0;
+	for (i = from; i < to; i++)
+		filter->n += filter->marks[i];
+	if (filter->n == to - from)
+		filter->marks = NULL;
+}
+
+/* Whether a value satisfies a key. */
+static bool
+key_holds(const DpBucketKey *key, Datum value)
+{
+	return DatumGetBool(FunctionCall2Coll((FmgrInfo *) &key->finfo, key->collation, value,
+										  key->datum));
+}
+
+/* Whether the header says that all values of the open bucket satisfy a key. */
+static bool
+key_always(DpBucketScan *scan, const DpBucketKey *key)
+{
+	const DpPackedColumn *packed;
+	Datum min;
+	Datum max;
+
+	if (key->column->number >= scan->reader.ncolumns)
+		return false;
+	packed = dp_bucket_column(&scan->reader, key->column->number);
+	return packed->summary.nvalues == scan->reader.count && packed->summary.has_range &&
+		   dp_bucket_kind_type(packed->kind) == key->column->type && dp_bucket_min(packed, &min) &&
+		   dp_bucket_max(packed, &max) && key_holds(key, min) && key_holds(key, max);
+}
+
+/* Unmarks the rows that do not satisfy a key. */
+static void
+key_mark(const DpBucketKey *key, const Datum *values, const bool *nulls, bool *marks, int from,
+		 int to)
+{
+	int i;
+
+#define MARK(condition)                                                                            \
+	for (i = from; i < to; i++)                                                                    \
+	marks[i] = marks[i] & !nulls[i] & (condition)
+#define MARK_BY(get, lt, le, eq, ge, gt)                                                           \
+	switch (key->strategy)                                                                         \
+	{                                                                                              \
+		case BTLessStrategyNumber:                                                                 \
+			MARK(lt(get(values[i]), bound));                                                       \
+			return;                                                                                \
+		case BTLessEqualStrategyNumber:                                                            \
+			MARK(le(get(values[i]), bound));                                                       \
+			return;                                                                                \
+		case BTEqualStrategyNumber:                                                                \
+			MARK(eq(get(values[i]), bound));                                                       \
+			return;                                                                                \
+		case BTGreaterEqualStrategyNumber:                                                         \
+			MARK(ge(get(values[i]), bound));                                                       \
+			return;                                                                                \
+		default:                                                                                   \
+			MARK(gt(get(values[i]), bound));                                                       \
+			return;                                                                                \
+	}
+#define LT(a, b) ((a) < (b))
+#define LE(a, b) ((a) <= (b))
+#define EQ(a, b) ((a) == (b))
+#define GE(a, b) ((a) >= (b))
+#define GT(a, b) ((a) > (b))
+
+	switch (key->righttype == key->column->type ? key->righttype : InvalidOid)
+	{
+		case INT4OID:
+		{
+			int32 bound = DatumGetInt32(key->datum);
+
+			MARK_BY(DatumGetInt32, LT, LE, EQ, GE, GT);
+		}
+		case INT8OID:
+		{
+			int64 bound = DatumGetInt64(key->datum);
+
+			MARK_BY(DatumGetInt64, LT, LE, EQ, GE, GT);
+		}
+		case FLOAT8OID:
+		{
+			float8 bound = DatumGetFloat8(key->datum);
+
+			if (!isnan(bound))
+			{
+				/* NaN is the greatest */
+				MARK_BY(DatumGetFloat8, LT, LE, EQ, !LT, !LE);
+			}
+		}
+	}
+	for (i = from; i < to; i++)
+	{
+		if (marks[i])
+			marks[i] = !nulls[i] && key_holds(key, values[i]);
+	}
+#undef MARK
+#undef MARK_BY
+#undef LT
+#undef LE
+#undef EQ
+#undef GE
+#undef GT
+}
+
+/* Whether the waiting measurement matches. */
+static bool
+waiting_matches(DpBucketScan *scan, const Filter *filter)
+{
+	int i;
+
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		const DpBucketKey *key = &filter->keys[i];
+		bool isnull;
+		Datum value;
+
+		if (key->column->role != DP_BUCKET_VALUE)
+			continue;
+		value = slot_getattr(scan->recent_slot, key->column->recent, &isnull);
+		if (isnull || key->isnull || !key_holds(key, value))
+			return false;
+	}
+	return true;
+}
+
+/* The values of a column of the open bucket, unpacked once. */
+static void
+column_unpack(DpBucketScan *scan, const DpBucketColumn *column, Datum **values, bool **nulls)
+{
+	DpBucketUpper *upper = scan->upper;
+	int number = column->number;
+	int count = scan->reader.count;
+
+	if (upper->values[number] == NULL)
+	{
+		upper->values[number] = palloc(sizeof(Datum) * count);
+		upper->isnull[number] = palloc(sizeof(bool) * count);
+		/* a column that was added later is not in older buckets */
+		if (number < scan->reader.ncolumns)
+			dp_bucket_datums(&scan->reader, number, column->type, column->typmod,
+							 upper->values[number], upper->isnull[number]);
+		else
+		{
+			memset(upper->values[number], 0, sizeof(Datum) * count);
+			memset(upper->isnull[number], true, sizeof(bool) * count);
+		}
+	}
+	*values = upper->values[number];
+	*nulls = upper->isnull[number];
+}
+
 /* Add rows of the open bucket. */
 static void
-rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
+rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to)
 {
 	DpBucketUpper *upper = scan->upper;
 	int number = asked->column->number;
@@ -635,12 +943,13 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 	bool *nulls;
 	int i;
 
-	nulls = palloc(sizeof(bool) * count);
-	if (asked->adding == ADD_INTEGERS && !asked->range &&
+	if (asked->adding == ADD_INTEGERS && !asked->range && marks == NULL &&
+		upper->values[number] == NULL &&
 		dp_bucket_column(&scan->reader, number)->kind == asked->kind)
 	{
 		int64 *values = palloc(sizeof(int64) * count);
 
+		nulls = palloc(sizeof(bool) * count);
 		dp_bucket_int64s(&scan->reader, number, values, nulls);
 		for (i = from; i < to; i++)
 		{
@@ -653,25 +962,105 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 	}
 	else
 	{
-		Datum *values = palloc(sizeof(Datum) * count);
+		Datum *values;
 
-		dp_bucket_datums(&scan->reader, number, asked->column->type, asked->column->typmod, values,
-						 nulls);
+		column_unpack(scan, asked->column, &values, &nulls);
+		if (asked->adding == ADD_DOUBLES && !asked->range)
+		{
+			doubles_add(asked, found, values, nulls, marks, from, to);
+			return;
+		}
 		for (i = from; i < to; i++)
 		{
-			if (!nulls[i])
+			if (!nulls[i] && (marks == NULL || marks[i]))
 				value_add(upper, asked, found, values[i]);
 		}
 	}
 }
 
+/* Add floating-point values. */
+static void
+doubles_add(const Asked *asked, Found *found, const Datum *values, const bool *nulls,
+			const bool *marks, int from, int to)
+{
+	double *list = palloc(sizeof(double) * Max(to - from, 1));
+	bool infinite = false;
+	double shift;
+	double sum = 0;
+	double squares = 0;
+	int n = 0;
+	int i;
+
+	for (i = from; i < to; i++)
+	{
+		list[n] = asked->column->type == FLOAT4OID ? DatumGetFloat4(values[i])
+												   : DatumGetFloat8(values[i]);
+		n += !nulls[i] & (marks == NULL || marks[i]);
+	}
+	if (n == 0)
+		return;
+	if (!asked->squares)
+	{
+		found->n += n;
+		for (i = 0; i < n; i++)
+			double_add(found, list[i]);
+		return;
+	}
+
+	/* the deviations from the mean, which equal values do not have */
+	shift = list[0];
+	for (i = 0; i < n; i++)
+	{
+		sum += list[i] - shift;
+		infinite = infinite || isinf(list[i]);
+	}
+	for (i = 0; i < n; i++)
+	{
+		double deviation = list[i] - shift - sum / n;
+
+		squares += deviation * deviation;
+	}
+	if (!infinite && (isinf(sum) || isinf(squares)))
+		float_overflow_error();
+	sum = 0;
+	for (i = 0; i < n; i++)
+		sum += list[i];
+	moments_add(found, n, sum, infinite ? get_float8_nan() : squares);
+}
+
+/* Add the number, the sum and the squared deviations of values to a variance. */
+static void
+moments_add(Found *found, int64 n, double sum, double squares)
+{
+	double total = found->doubles + sum;
+
+	if (isinf(sum))
+		squares = get_float8_nan();
+	if (found->n > 0)
+	{
+		double difference = found->doubles / found->n - sum / n;
+
+		squares += found->squares + (double) found->n * (double) n * difference * difference /
+										(double) (found->n + n);
+	}
+	if (unlikely((isinf(total) || isinf(squares)) && !isinf(sum) && !isinf(found->doubles)))
+		float_overflow_error();
+	found->n += n;
+	found->doubles = total;
+	found->squares = squares;
+}
+
 /* The least and the greatest time of rows of the open bucket. */
 static void
-times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
+times_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to)
 {
 	int64 *times = palloc(sizeof(int64) * scan->reader.count);
 
 	dp_bucket_times(&scan->reader, times);
+	while (marks != NULL && !marks[from])
+		from++;
+	while (marks != NULL && !marks[to - 1])
+		to--;
 	range_add(scan->upper, asked, found, TimestampTzGetDatum(times[from]),
 			  TimestampTzGetDatum(times[to - 1]));
 }
@@ -688,8 +1077,16 @@ waiting_add(DpBucketScan *scan, SumGroup *group)
 	{
 		const Asked *asked = &upper->asked[i];
 		bool isnull;
-		Datum value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
+		Datum value;
 
+		if (asked->filter > 0 && !waiting_matches(scan, &upper->filters[asked->filter - 1]))
+			continue;
+		if (asked->column == NULL)
+		{
+			group->found[i].n++;
+			continue;
+		}
+		value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
 		if (!isnull)
 			value_add(upper, asked, &group->found[i], value);
 	}
@@ -699,6 +1096,16 @@ waiting_add(DpBucketScan *scan, SumGroup *group)
 static void
 value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value)
 {
+	if (asked->squares)
+	{
+		moments_add(found, 1,
+					asked->column->type == FLOAT4OID ? DatumGetFloat4(value)
+													 : DatumGetFloat8(value),
+					0);
+		if (asked->range)
+			range_add(upper, asked, found, value, value);
+		return;
+	}
 	found->n++;
 	switch (asked->adding)
 	{
@@ -792,9 +1199,9 @@ aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGrou
 	const Found *found = &group->found[aggregate->asked];
 
 	*isnull = false;
-	if (aggregate->function == DP_UPPER_COUNT_ALL)
+	if (aggregate->function == DP_UPPER_COUNT_ALL && !aggregate->filtered)
 		return Int64GetDatum(group->rows);
-	if (aggregate->function == DP_UPPER_COUNT)
+	if (aggregate->function == DP_UPPER_COUNT || aggregate->function == DP_UPPER_COUNT_ALL)
 		return Int64GetDatum(found->n);
 	*isnull = found->n == 0;
 	if (*isnull)
@@ -821,6 +1228,19 @@ aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGrou
 			default:
 				return NumericGetDatum(found->numerics);
 		}
+	}
+	if (aggregate->function >= DP_UPPER_VAR_POP)
+	{
+		bool sample =
+			aggregate->function == DP_UPPER_VAR_SAMP || aggregate->function == DP_UPPER_STDDEV_SAMP;
+		double variance;
+
+		*isnull = sample && found->n == 1;
+		if (*isnull)
+			return (Datum) 0;
+		variance = found->squares / (double) (found->n - sample);
+		return Float8GetDatum(aggregate->function >= DP_UPPER_STDDEV_POP ? sqrt(variance)
+																		 : variance);
 	}
 	if (asked->adding == ADD_DOUBLES)
 		return Float8GetDatum(found->doubles / found->n);

@@ -3,10 +3,11 @@
  *		Planning aggregates that are computed from the headers of buckets.
  *
  * A query qualifies if it reads one relation of measurements, restricts it only by
- * keys on group and time (which the scan evaluates), groups by group columns and by
- * multiples of the relation's spans, and its aggregates are count, sum, avg, min
- * and max of columns.  HAVING and expressions over the aggregates are evaluated
- * above the scan.
+ * keys (on measured columns, too, which are then unpacked where the header does not
+ * decide), groups by group columns and by multiples of the relation's spans, and its
+ * aggregates are count, sum, avg, min, max, and variances of floating-point columns,
+ * filtered by such keys or not.  HAVING and expressions over the aggregates are
+ * evaluated above the scan.
  */
 #include "postgres.h"
 
@@ -38,6 +39,9 @@
 #define HEADER_COST 5.0
 #define GROUP_COST 20.0
 
+/* The cost of a value that is unpacked, in the same units */
+#define UNPACKED_COST 0.1
+
 /* Memory of a group, without its values */
 #define GROUP_BYTES 256
 
@@ -50,6 +54,7 @@ typedef struct Upper
 	List *scan_tlist; /* groups, then aggregates */
 	List *groups;     /* as in upper.h */
 	List *aggregates;
+	List *filters; /* lists of DpBucketKey, each for one or more aggregates */
 	List *having;
 } Upper;
 
@@ -59,7 +64,9 @@ static bool upper_groups(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel
 static List *group_of(Upper *upper, Expr *expr);
 static List *span_constants(FuncExpr *function, int *time_argument);
 static bool upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel);
-static bool aggregate_of(Upper *upper, Aggref *aggref, List **result);
+static int filter_of(PlannerInfo *root, Upper *upper, Expr *filter);
+static double unpacked_values(const Upper *upper);
+static bool aggregate_of(PlannerInfo *root, Upper *upper, Aggref *aggref, List **result);
 static int function_of(Aggref *aggref);
 static void upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel);
 static bool bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys);
@@ -108,7 +115,9 @@ bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 		return false;
 	foreach(lc, planned->keys)
 	{
-		if (!((DpBucketKey *) lfirst(lc))->exact)
+		DpBucketKey *key = lfirst(lc);
+
+		if (!key->exact && (key->column->role != DP_BUCKET_VALUE || key->is_array))
 			return false;
 	}
 	return true;
@@ -264,7 +273,7 @@ upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 				continue;
 			return false;
 		}
-		if (!IsA(expr, Aggref) || !aggregate_of(upper, (Aggref *) expr, &aggregate))
+		if (!IsA(expr, Aggref) || !aggregate_of(root, upper, (Aggref *) expr, &aggregate))
 			return false;
 		upper->scan_tlist =
 			lappend(upper->scan_tlist,
@@ -276,20 +285,24 @@ upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 
 /* An aggregate as the plan has it; false if it is not one of those. */
 static bool
-aggregate_of(Upper *upper, Aggref *aggref, List **result)
+aggregate_of(PlannerInfo *root, Upper *upper, Aggref *aggref, List **result)
 {
 	DpBucketRel *rel = upper->planned->rel;
 	int function = function_of(aggref);
+	int filter;
 	DpBucketColumn *column;
 	Var *var;
 
 	if (function < 0 || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
-		aggref->aggfilter != NULL || aggref->aggsplit != AGGSPLIT_SIMPLE ||
-		aggref->aggkind != AGGKIND_NORMAL || aggref->agglevelsup != 0)
+		aggref->aggsplit != AGGSPLIT_SIMPLE || aggref->aggkind != AGGKIND_NORMAL ||
+		aggref->agglevelsup != 0)
+		return false;
+	filter = filter_of(root, upper, aggref->aggfilter);
+	if (filter < 0)
 		return false;
 	if (function == DP_UPPER_COUNT_ALL)
 	{
-		*result = list_make3_int(function, 0, 0);
+		*result = list_make4_int(function, 0, 0, filter);
 		return true;
 	}
 	if (list_length(aggref->args) != 1)
@@ -316,14 +329,86 @@ aggregate_of(Upper *upper, Aggref *aggref, List **result)
 				return false;
 #endif
 			break;
+		case DP_UPPER_VAR_POP:
+		case DP_UPPER_VAR_SAMP:
+		case DP_UPPER_STDDEV_POP:
+		case DP_UPPER_STDDEV_SAMP:
+			if (column->role != DP_BUCKET_VALUE ||
+				(column->type != FLOAT4OID && column->type != FLOAT8OID))
+				return false;
+			break;
 		default:
 			/* the aggregate's argument type is the column's own */
 			if (column->role == DP_BUCKET_GROUP || exprType((Node *) aggref) != column->type ||
 				!OidIsValid(lookup_type_cache(column->type, TYPECACHE_CMP_PROC)->cmp_proc))
 				return false;
 	}
-	*result = list_make3_int(function, column->attnum, (int) aggref->inputcollid);
+	*result = list_make4_int(function, column->attnum, (int) aggref->inputcollid, filter);
 	return true;
+}
+
+/* The number of a FILTER clause among the filters; 0: there is none, -1: it is not of keys. */
+static int
+filter_of(PlannerInfo *root, Upper *upper, Expr *filter)
+{
+	List *keys = NIL;
+	List *clauses = make_ands_implicit(filter);
+	ListCell *lc;
+
+	if (filter == NULL)
+		return 0;
+	foreach(lc, clauses)
+	{
+		DpBucketKey *key =
+			dp_bucket_key(root, upper->planned->rel, upper->baserel->relid, lfirst(lc));
+
+		if (key == NULL || key->column->role != DP_BUCKET_VALUE || key->is_array)
+			return -1;
+		keys = lappend(keys, key);
+	}
+	if (keys == NIL)
+		return -1;
+	foreach(lc, upper->filters)
+	{
+		List *known = lfirst(lc);
+		ListCell *a;
+		ListCell *b;
+		bool same = list_length(known) == list_length(keys);
+
+		forboth(a, known, b, keys)
+			same = same &&
+				   equal(((DpBucketKey *) lfirst(a))->clause, ((DpBucketKey *) lfirst(b))->clause);
+		if (same)
+			return foreach_current_index(lc) + 1;
+	}
+	upper->filters = lappend(upper->filters, keys);
+	return list_length(upper->filters);
+}
+
+/* How many values of a row are unpacked whatever the header says. */
+static double
+unpacked_values(const Upper *upper)
+{
+	double result = 0;
+	bool keyed = false;
+	ListCell *lc;
+
+	foreach(lc, upper->keys)
+	{
+		if (((DpBucketKey *) lfirst(lc))->column->role == DP_BUCKET_VALUE)
+		{
+			keyed = true;
+			result++;
+		}
+	}
+	foreach(lc, upper->filters)
+		result += list_length(lfirst(lc));
+	foreach(lc, upper->aggregates)
+	{
+		if (keyed || linitial_int(lfirst(lc)) >= DP_UPPER_VAR_POP || lfourth_int(lfirst(lc)) > 0)
+			result++;
+	}
+	return result;
 }
 
 /* Which of the aggregates of pg_catalog it is; -1 if it is another. */
@@ -344,6 +429,14 @@ function_of(Aggref *aggref)
 		return DP_UPPER_MIN;
 	if (strcmp(name, "max") == 0)
 		return DP_UPPER_MAX;
+	if (strcmp(name, "var_pop") == 0)
+		return DP_UPPER_VAR_POP;
+	if (strcmp(name, "var_samp") == 0 || strcmp(name, "variance") == 0)
+		return DP_UPPER_VAR_SAMP;
+	if (strcmp(name, "stddev_pop") == 0)
+		return DP_UPPER_STDDEV_POP;
+	if (strcmp(name, "stddev_samp") == 0 || strcmp(name, "stddev") == 0)
+		return DP_UPPER_STDDEV_SAMP;
 	return -1;
 }
 
@@ -356,8 +449,10 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 	double part = dp_bucket_selectivity(root, upper->baserel, planned, upper->keys);
 	double buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
 	double waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
-	double header = HEADER_COST * cpu_operator_cost * (1 + list_length(upper->aggregates));
-	double row = 2 * cpu_operator_cost * (1 + list_length(upper->aggregates));
+	double unpacked = unpacked_values(upper) * UNPACKED_COST * cpu_operator_cost;
+	double header = HEADER_COST * cpu_operator_cost * (1 + list_length(upper->aggregates)) +
+					s->rows_per_bucket * unpacked;
+	double row = 2 * cpu_operator_cost * (1 + list_length(upper->aggregates)) + unpacked;
 	List *exprs = NIL;
 	double groups = 1;
 	double pages;
@@ -414,8 +509,12 @@ dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path,
 	Upper *upper = rel->fdw_private;
 	List *values = NIL;
 	List *encoded = dp_bucket_keys_encode(upper->keys, &values);
+	List *filters = NIL;
 	List *needed = NIL;
 	ListCell *lc;
+
+	foreach(lc, upper->filters)
+		filters = lappend(filters, dp_bucket_keys_encode(lfirst(lc), &values));
 
 	/* measured columns that may have to be unpacked */
 	foreach(lc, upper->aggregates)
@@ -427,6 +526,6 @@ dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path,
 	}
 	return make_foreignscan(tlist, upper->having, 0, values,
 							list_make4(best_path->fdw_private, needed, encoded,
-									   list_make2(upper->groups, upper->aggregates)),
+									   list_make3(upper->groups, upper->aggregates, filters)),
 							upper->scan_tlist, NIL, NULL);
 }

@@ -16,7 +16,11 @@ typedef enum DpUpperFunction
 	DP_UPPER_SUM,
 	DP_UPPER_AVG,
 	DP_UPPER_MIN,
-	DP_UPPER_MAX
+	DP_UPPER_MAX,
+	DP_UPPER_VAR_POP, /* and those that follow: of floating-point columns */
+	DP_UPPER_VAR_SAMP,
+	DP_UPPER_STDDEV_POP,
+	DP_UPPER_STDDEV_SAMP
 } DpUpperFunction;
 
 /* A column or span to group by */
@@ -27,10 +31,12 @@ typedef enum DpUpperGroup
 } DpUpperGroup;
 
 /*
- * fdw_private's DP_PLAN_UPPER: (groups, aggregates).  A group is the list
+ * fdw_private's DP_PLAN_UPPER: (groups, aggregates, filters).  A group is the list
  * (integer list: kind, attnum) or, for a span, that and the constants of width,
  * origin and time zone.  An aggregate is an integer list: function, attnum (0
- * for count(*)), collation.  Rows have the groups and then the aggregates.
+ * for count(*)), collation, number of its filter from 1 on (0: none).  A filter
+ * is encoded keys on measured columns, whose values follow those of the scan's
+ * keys.  Rows have the groups and then the aggregates.
  */
 extern void dp_bucket_upper_routine(FdwRoutine *routine);
 
