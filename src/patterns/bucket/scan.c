@@ -47,6 +47,7 @@ static void index_start(DpBucketScan *scan, bool packed);
 static bool group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls);
 static bool value_excluded(DpBucketScan *scan, DpBucketKey *key);
 static int compare_recent(DpBucketScan *scan);
+static inline void emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
 static bool parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 static Size parallel_estimate(ForeignScanState *node, ParallelContext *pcxt);
 static void parallel_init(ForeignScanState *node, ParallelContext *pcxt, void *coordinate);
@@ -224,7 +225,7 @@ iterate(ForeignScanState *node)
 
 		if (likely(scan->next < scan->end))
 		{
-			dp_bucket_emit_packed(scan, slot);
+			emit_packed(scan, slot);
 			scan->next++;
 			return slot;
 		}
@@ -262,7 +263,7 @@ iterate_ordered(DpBucketScan *scan, TupleTableSlot *slot)
 
 	if (scan->next != scan->end && (!scan->recent_pending || compare_recent(scan) <= 0))
 	{
-		dp_bucket_emit_packed(scan, slot);
+		emit_packed(scan, slot);
 		scan->next += scan->mode == DP_SCAN_BACKWARD ? -1 : 1;
 	}
 	else if (scan->recent_pending)
@@ -799,8 +800,8 @@ compare_recent(DpBucketScan *scan)
 }
 
 /* Put the next row of the buckets into the slot. */
-void
-dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
+static inline void
+emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	const DpScanRows *rows = &scan->rows;
 	int row = rows->order != NULL ? rows->order[scan->next] : scan->next;
@@ -839,6 +840,13 @@ dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 		ItemPointerSet(&slot->tts_tid, rows->ordinals != NULL ? rows->ordinals[row] : rows->ordinal,
 					   position + 1);
 	}
+}
+
+/* For other files; here it is part of the loop. */
+void
+dp_bucket_emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
+{
+	emit_packed(scan, slot);
 }
 
 /* Put the waiting measurement into the slot. */
