@@ -502,7 +502,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         WHERE c.oid = $1), q.owner::text FROM docpatterns._pattern_taken($1, $2, $3) q
     UNION ALL
     SELECT 'view ' || l.label, 'present', 'missing'
-      FROM declared d CROSS JOIN unnest(docpatterns._pattern_view_labels($2, d.options)) AS l (label)
+      FROM declared d
+        CROSS JOIN unnest(docpatterns._pattern_view_labels($2, d.options)) AS l (label)
       WHERE docpatterns._pattern_is_distributed($1)
         AND docpatterns._pattern_made_view($1, $2, $3, l.label,
           (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) IS NULL
@@ -1323,7 +1324,8 @@ COMMENT ON FUNCTION docpatterns._pattern_created() IS
   'that of its table';
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
-  WHEN TAG IN ('CREATE TRIGGER', 'DROP TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE',
+  WHEN TAG IN ('CREATE TRIGGER', 'DROP TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS',
+    'CREATE FOREIGN TABLE',
     'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION docpatterns._pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS

@@ -207,16 +207,16 @@ CREATE FUNCTION docpatterns._pattern_shard_places(rel regclass) RETURNS TABLE (s
   condition text, place text)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY EXECUTE 'SELECT q.shard, q.condition, (SELECT format(''shard %s on %s:%s'', q.shard, '
-      'n.nodename, n.nodeport) FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) '
-      'WHERE p.shardid = q.shard ORDER BY p.placementid LIMIT 1) '
+  RETURN QUERY EXECUTE 'SELECT q.shard, q.condition, (SELECT format(''shard %s on %s:%s'', '
+      'q.shard, n.nodename, n.nodeport) '
+      'FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) WHERE p.shardid = q.shard ORDER BY p.placementid LIMIT 1) '
     'FROM docpatterns._pattern_shards($1) AS q' USING rel;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_shard_places(regclass) IS
   'the shards of a distributed table as _pattern_shards() returns them, and where they are';
 
--- Documents and what they refer to -----------------------------------------------------------------
+-- Documents and what they refer to ----------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._shard_by(column_value anyelement, doc bson, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_shard_by' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 5;
@@ -258,10 +258,10 @@ CREATE FUNCTION docpatterns._shard_require_fit(rel regclass, pattern text, metho
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF method = 'copied' THEN
-    RAISE EXCEPTION 'table "%" is a reference table', docpatterns._relname(rel)
+    RAISE EXCEPTION 'each server has all rows of table "%"', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
-        DETAIL = 'Patterns would maintain its copies on each server independently.',
-        HINT = 'Documents of distributed tables can refer to it with reference_enable().';
+        DETAIL = 'Patterns would maintain these copies independently.',
+        HINT = 'Declare patterns on the tables whose documents refer to it.';
   ELSIF method = 'shard' THEN
     RAISE EXCEPTION 'table "%" is distributed', docpatterns._relname(rel)
       USING ERRCODE = 'feature_not_supported',
@@ -326,8 +326,8 @@ COMMENT ON FUNCTION docpatterns._shard_require_together(regclass, text, text, re
   'copied: each server may have all of source';
 
 -- Side tables are distributed by the key columns of the table.
-CREATE FUNCTION collection_distribute(rel regclass, on_field text DEFAULT '_id',
-  colocate_with text DEFAULT 'default') RETURNS SETOF text
+CREATE FUNCTION docpatterns._collection_distribute(rel regclass, on_field text,
+  colocate_with text) RETURNS SETOF text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
   SET citus.enable_unsafe_triggers = on SET citus.multi_shard_modify_mode = 'sequential' AS $$
 DECLARE
@@ -354,8 +354,9 @@ BEGIN
   side_key := (docpatterns._pattern_side_keys(cardinality(t.keys)))[array_position(t.keys,
     on_field)];
   FOR d IN SELECT q.rel, q.name FROM docpatterns._pattern_read_by(rel) q LOOP
-    RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"', docpatterns._relname(rel),
-      d.name, docpatterns._relname(d.rel) USING ERRCODE = 'feature_not_supported',
+    RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"',
+      docpatterns._relname(rel), d.name, docpatterns._relname(d.rel)
+      USING ERRCODE = 'feature_not_supported',
       HINT = 'Disable the pattern, distribute both tables, and declare it again.';
   END LOOP;
   FOR d IN SELECT q.pattern, q.name, q.options FROM docpatterns._pattern_declarations(rel) q LOOP
@@ -391,6 +392,22 @@ BEGIN
   END LOOP;
   PERFORM docpatterns._tenant_maintain(maintain);
   PERFORM @extschema@.pattern_relink(rel);
+END
+$$;
+COMMENT ON FUNCTION docpatterns._collection_distribute(regclass, text, text) IS
+  'collection_distribute with the other table resolved';
+
+-- The other table is looked up as the caller's search_path has it.
+CREATE FUNCTION collection_distribute(rel regclass, on_field text DEFAULT '_id',
+  colocate_with text DEFAULT 'default') RETURNS SETOF text
+LANGUAGE docpatterns VOLATILE AS $$
+BEGIN
+  RETURN QUERY SELECT d.line FROM docpatterns._collection_distribute(rel, on_field,
+    coalesce((SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
+      FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n
+        ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+      WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(colocate_with)),
+      colocate_with)) AS d (line);
 END
 $$;
 COMMENT ON FUNCTION collection_distribute(regclass, text, text) IS

@@ -92,7 +92,7 @@ DECLARE
   revisions text;
   changes text;
   side_keys text[];
-  -- Citus sends a row to a shard by its key: a change is in that of a document
+  -- Citus sends a row to a shard by its key: a change is in that of its document
   routed text := (docpatterns._pattern_distribution(rel)).column_name;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,

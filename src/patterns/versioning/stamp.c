@@ -106,7 +106,10 @@ dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 	return false;
 }
 
-/* Returns the change of a table and a user in this transaction, created if missing for a document.
+/*
+ * Returns the change of a table and a user in this transaction, created if missing for a document.
+ * If Citus distributes the table by key, documents have changes of their own, because a split of
+ * the shard separates them.
  */
 static Change *
 change_of(DpVersioning *v, Oid who, const DpKey *key)
@@ -119,10 +122,11 @@ change_of(DpVersioning *v, Oid who, const DpKey *key)
 	bool behind;
 	MemoryContext old;
 
-	foreach(lc, pending.list)
+	for_each_from(lc, pending.list, v->change_nkeys > 0 ? Max(list_length(pending.list) - 1, 0) : 0)
 	{
 		c = lfirst(lc);
-		if (c->changes == v->changes && c->who == who)
+		if (c->changes == v->changes && c->who == who &&
+			(v->change_nkeys == 0 || dp_key_identical(v->decl, &c->key, key)))
 			return c;
 	}
 	rel = table_open(v->changes, RowExclusiveLock);

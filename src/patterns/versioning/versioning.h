@@ -89,7 +89,7 @@ typedef struct DpVersioning
 	AttrNumber columns[DP_VERSION_COLUMNS];
 	AttrNumber key_columns[INDEX_MAX_KEYS];
 	AttrNumber change_columns[4]; /* change, since, who, transaction */
-	int change_nkeys; /* of one of its documents: if Citus distributes the table by key, else 0 */
+	int change_nkeys; /* of its document: if Citus distributes the table by key, else 0 */
 	AttrNumber change_key[INDEX_MAX_KEYS];
 } DpVersioning;
 
