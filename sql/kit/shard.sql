@@ -209,7 +209,8 @@ LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE 'SELECT q.shard, q.condition, (SELECT format(''shard %s on %s:%s'', '
       'q.shard, n.nodename, n.nodeport) '
-      'FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) WHERE p.shardid = q.shard ORDER BY p.placementid LIMIT 1) '
+      'FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) '
+      'WHERE p.shardid = q.shard ORDER BY p.placementid LIMIT 1) '
     'FROM docpatterns._pattern_shards($1) AS q' USING rel;
 END
 $$;
