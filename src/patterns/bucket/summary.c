@@ -983,49 +983,74 @@ static void
 doubles_add(const Asked *asked, Found *found, const Datum *values, const bool *nulls,
 			const bool *marks, int from, int to)
 {
-	double *list = palloc(sizeof(double) * Max(to - from, 1));
-	bool infinite = false;
+	const double *list;
 	double shift;
 	double sum = 0;
+	double near = 0;
 	double squares = 0;
+	bool finite = true;
 	int n = 0;
 	int i;
 
-	for (i = from; i < to; i++)
+#ifdef USE_FLOAT8_BYVAL
+	if (asked->column->type == FLOAT8OID && marks == NULL &&
+		memchr(nulls + from, true, to - from) == NULL)
 	{
-		list[n] = asked->column->type == FLOAT4OID ? DatumGetFloat4(values[i])
-												   : DatumGetFloat8(values[i]);
-		n += !nulls[i] & (marks == NULL || marks[i]);
+		list = (const double *) (values + from);
+		n = to - from;
+	}
+	else
+#endif
+	{
+		double *chosen = palloc(sizeof(double) * (to - from + 1));
+
+		for (i = from; i < to; i++)
+		{
+			chosen[n] = nulls[i]                           ? 0
+						: asked->column->type == FLOAT4OID ? DatumGetFloat4(values[i])
+														   : DatumGetFloat8(values[i]);
+			n += !nulls[i] & (marks == NULL || marks[i]);
+		}
+		list = chosen;
 	}
 	if (n == 0)
 		return;
-	if (!asked->squares)
+
+	/* differences from the first value lose nothing where all are near each other, or equal */
+	shift = list[0];
+	if (asked->squares)
+	{
+		for (i = 0; i < n; i++)
+		{
+			double difference = list[i] - shift;
+
+			sum += list[i];
+			near += difference;
+			squares += difference * difference;
+		}
+		squares = Max(squares - near * near / n, 0);
+	}
+	else
+	{
+		sum = found->doubles;
+		for (i = 0; i < n; i++)
+			sum += list[i];
+	}
+	if (unlikely(!isfinite(sum) || !isfinite(near) || !isfinite(squares)))
+	{
+		for (i = 0; i < n; i++)
+			finite = finite && isfinite(list[i]);
+		if (finite && (asked->squares || isfinite(found->doubles)))
+			float_overflow_error();
+		squares = get_float8_nan();
+	}
+	if (asked->squares)
+		moments_add(found, n, sum, squares);
+	else
 	{
 		found->n += n;
-		for (i = 0; i < n; i++)
-			double_add(found, list[i]);
-		return;
+		found->doubles = sum;
 	}
-
-	/* the deviations from the mean, which equal values do not have */
-	shift = list[0];
-	for (i = 0; i < n; i++)
-	{
-		sum += list[i] - shift;
-		infinite = infinite || isinf(list[i]);
-	}
-	for (i = 0; i < n; i++)
-	{
-		double deviation = list[i] - shift - sum / n;
-
-		squares += deviation * deviation;
-	}
-	if (!infinite && (isinf(sum) || isinf(squares)))
-		float_overflow_error();
-	sum = 0;
-	for (i = 0; i < n; i++)
-		sum += list[i];
-	moments_add(found, n, sum, infinite ? get_float8_nan() : squares);
 }
 
 /* Add the number, the sum and the squared deviations of values to a variance. */
