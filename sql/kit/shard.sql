@@ -385,7 +385,7 @@ BEGIN
     USING rel, on_field, colocate_with;
   RETURN NEXT format('table %s: distributed by column %I', rel, on_field);
   FOR side IN SELECT DISTINCT docpatterns._pattern_side(l.id, q.rel) AS rel
-      FROM docpatterns._pattern_declarations(collection_distribute.rel) q
+      FROM docpatterns._pattern_declarations(_collection_distribute.rel) q
         CROSS JOIN unnest(docpatterns._pattern_link_ids(q.options)) AS l (id) LOOP
     EXECUTE 'SELECT create_distributed_table($1, $2, colocate_with => $3)'
       USING side.rel, side_key, rel::text;

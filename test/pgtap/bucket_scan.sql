@@ -3,7 +3,7 @@
 BEGIN;
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(55);
+SELECT plan(61);
 SELECT diag('seed ' || coalesce(current_setting('bucket_scan.seed', true), '0.1') || ', rounds ' || coalesce(current_setting('bucket_scan.rounds', true), '300'));
 SELECT setseed(coalesce(current_setting('bucket_scan.seed', true), '0.1')::float8);
 

@@ -839,8 +839,11 @@ dp_outlier_elements(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
-	elements = elements_of(PointerGetDatum(DP_GETARG_VARLENA(0)));
-	tail = elements_of(PointerGetDatum(DP_GETARG_VARLENA(1)));
+	elements = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	tail = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+	if (elements.type != DP_TYPE_ARRAY || tail.type != DP_TYPE_ARRAY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("elements must be arrays")));
 	PG_RETURN_POINTER(array_of(&elements, NULL, 0, &tail));
 }
 
