@@ -438,3 +438,29 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_disable(regclass, text, bson) IS
   'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';
+
+CREATE FUNCTION docpatterns._query_table_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.result, q.options, q.result_fields[cardinality(q.result_fields)] AS expiry INTO p
+    FROM docpatterns._query_table_parts(rel, name) q;
+  IF p.result IS NOT NULL AND @extschema@.bson_exists(p.options, 'ttl_field') THEN
+    RETURN QUERY SELECT * FROM docpatterns._pattern_expired(p.result, quote_ident(p.expiry),
+      'expired rows');
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._query_table_due(regclass, text) IS
+  'pattern_due of the query-table pattern';
+
+CREATE FUNCTION docpatterns._query_table_maintain(rel regclass, name text, most int)
+  RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.query_table_purge(p.result, $3)
+    FROM docpatterns._query_table_parts($1, $2) p
+$$;
+COMMENT ON FUNCTION docpatterns._query_table_maintain(regclass, text, int) IS
+  'pattern_maintain of the query-table pattern';

@@ -92,10 +92,14 @@ SELECT kv_create('dp_game') \g /dev/null
 SELECT kv_hset('dp_game', k, 'x', 1), kv_expire('dp_game', k, CASE WHEN k < 'c' THEN 0.01 ELSE 100 END) FROM unnest('{a,b,c}'::text[]) k \g /dev/null
 SELECT single_table_create('dp_sessions', ttl_field => 'expires') \g /dev/null
 INSERT INTO dp_sessions (doc) SELECT bson_build('PK', i::text, 'SK', 's', 'expires', now() + (i - 2) * interval '1 hour') FROM generate_series(1, 5) i;
+SELECT collection_create('dp_carts') \g /dev/null
+SELECT query_table_create('dp_carts_by_user', 'dp_carts', '{u}', ttl_field => 'until') \g /dev/null
+ALTER TABLE dp_carts_by_user RENAME COLUMN expires_at TO "until when";
+INSERT INTO dp_carts (doc) SELECT bson_build('_id', i, 'u', 'x', 'until', now() + (i - 3) * interval '1 hour') FROM generate_series(1, 5) i;
 SELECT pg_sleep(0.02) \g /dev/null
-SELECT results_eq('SELECT rel::text, what, since < clock_timestamp(), amount FROM pattern_due()', $$VALUES ('dp_game.keys', 'expired keys', true, 2::bigint), ('dp_sessions', 'expired items', true, 2)$$, 'expired keys and items');
+SELECT results_eq('SELECT rel::text, what, since < clock_timestamp(), amount FROM pattern_due() ORDER BY 1', $$VALUES ('dp_carts', 'expired rows', true, 3::bigint), ('dp_game.keys', 'expired keys', true, 2), ('dp_sessions', 'expired items', true, 2)$$, 'expired keys, items and rows');
 CALL pattern_maintain();
-SELECT is(ARRAY[(SELECT count(*) FROM dp_game.keys), (SELECT count(*) FROM dp_sessions)], ARRAY[1, 3]::bigint[], 'they are removed');
+SELECT is(ARRAY[(SELECT count(*) FROM dp_game.keys), (SELECT count(*) FROM dp_sessions), (SELECT count(*) FROM dp_carts_by_user)], ARRAY[1, 3, 2]::bigint[], 'they are removed');
 
 -- an error of one declaration
 CREATE FUNCTION dp_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not %', current_user USING ERRCODE = 'XX001'; END $$;
