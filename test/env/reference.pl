@@ -147,9 +147,9 @@ for my $page (@ARGV) {
 			} else {
 				complain("$name has two entries: $found{$name} and $page") if $found{$name};
 				$found{$name} = $page;
-				my ($old, $example) = $body =~ /^(.*?)(^(?:```sql|<!-- sql)\n.*)?\z/ms;
+				my ($old, $example) = $body =~ /^(.*?)(^(?:```sql(?: citus)?|<!-- sql)\n.*)?\z/ms;
 				$example //= '';
-				my $sql = join '', $example =~ /^```sql\n(.*?)^```$/msg;
+				my $sql = join '', $example =~ /^```sql(?: citus)?\n(.*?)^```$/msg;
 				complain("$page: $name has no example") if $sql !~ /\b$name\b/;
 				complain("$page: the entry of $name is not what the catalog says (make reference)")
 				  if !$update && $old ne entry($name);
