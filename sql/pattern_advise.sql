@@ -132,7 +132,8 @@ COMMENT ON FUNCTION pattern_advise() IS
 -- The same statement about another table: the name where it is qualified, or after a word or in an
 -- argument that takes a table.
 CREATE FUNCTION docpatterns._trial_statement(statement text, rel regclass, copy text) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on AS $$
   SELECT regexp_replace(regexp_replace($1,
       '(?<![[:alnum:]_."])' || docpatterns._trial_pattern(format('%I.%I', n.nspname, c.relname))
         || '(?![[:alnum:]_"])', $3, 'g'),
@@ -146,7 +147,8 @@ COMMENT ON FUNCTION docpatterns._trial_statement(text, regclass, text) IS
   'a statement with the name of a copy in place of a table''s';
 
 CREATE FUNCTION docpatterns._trial_pattern(name text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on AS $$
   SELECT regexp_replace($1, '([^[:alnum:]_])', '\\\1', 'g')
 $$;
 COMMENT ON FUNCTION docpatterns._trial_pattern(text) IS

@@ -109,7 +109,8 @@ COMMENT ON FUNCTION docpatterns._advise_size(docpatterns.advise_table, docpatter
 -- Texts that are XML or JSON, with the first scalars in them as extracts.
 CREATE FUNCTION docpatterns._advise_payload(t docpatterns.advise_table,
   facts docpatterns.advise_fact[], docs bson[]) RETURNS SETOF pattern_advice
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on AS $$
 DECLARE
   f docpatterns.advise_fact;
   texts text[];

@@ -63,7 +63,8 @@ COMMENT ON FUNCTION docpatterns._advise_differ(bson_value, bson_value) IS
 
 -- Whether the name of a field names the documents of a table.
 CREATE FUNCTION docpatterns._advise_names_table(path text, relname text) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on AS $$
   SELECT position(lower(regexp_replace(regexp_replace(relname, 'ies$', ''), '(e?)s$', '\1'))
     IN lower(path)) > 0 OR position(lower(regexp_replace(relname, 'e?s$', '')) IN lower(path)) > 0
 $$;

@@ -343,7 +343,8 @@ COMMENT ON FUNCTION pattern_undistribute_schema(text) IS
 
 -- Called by the event trigger for DROP TABLE .. CASCADE of a distributed table.
 CREATE FUNCTION docpatterns._tenant_refuse_replacing(rel regclass) RETURNS void
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp
+  SET standard_conforming_strings = on AS $$
 BEGIN
   IF docpatterns._pattern_linked(rel) AND EXISTS (SELECT FROM pg_class c, pg_class n
       WHERE c.oid = rel AND n.relnamespace = c.relnamespace

@@ -99,7 +99,7 @@ REVOKE SELECT ON measured FROM dp_hidden;
 SET ROLE dp_hidden; INSERT INTO ended SELECT current_user, * FROM calls(false); RESET ROLE;
 SELECT is_empty($$SELECT left(call, 100) FROM ended WHERE who = 'dp_hidden' AND shown$$, 'rows that a policy hides are hidden from every function');
 SELECT is(all_rows(), was, 'and nothing is changed') FROM before;
-SELECT is_empty($$SELECT who, state, left(call, 100) FROM ended WHERE state ~ '^(XX|42601|42P02)'$$, 'nobody meets an internal error');
+SELECT is_empty($$SELECT who, state, left(call, 100) FROM ended WHERE state ~ '^(XX|42601|42P02)' AND NOT (state = '42601' AND call LIKE 'CALL %')$$, 'nobody meets an internal error');
 SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all is true');
 DROP OWNED BY dp_nobody, dp_columns, dp_hidden, dp_reader;
 DROP ROLE dp_nobody, dp_columns, dp_hidden, dp_reader;
