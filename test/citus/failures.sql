@@ -1,7 +1,7 @@
 -- What goes wrong with patterns on distributed tables: it is refused, or pattern_check() reports it and pattern_repair() mends it.
 SET client_min_messages = error;
 SET citus.shard_count = 4;
-SELECT plan(39);
+SELECT plan(49);
 
 -- ---------------------------------------------------------------- keys of collections
 
@@ -64,6 +64,20 @@ SELECT pattern_repair('t', 'a'), pattern_repair('t', 'specs') \gset
 SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and created by pattern_repair');
 INSERT INTO t SELECT i, bson_build('_id', i, 'a', '[1, 2, 3, 4]'::bson_value, 'spec_x', i) FROM generate_series(31, 40) i;
 SELECT results_eq('SELECT count(*) FROM t WHERE doc @@ ''{spec_x: {$exists: false}}'' UNION ALL SELECT count(*) FROM t_a_extras', 'VALUES (40::bigint), (40::bigint)', 'writes are kept again');
+
+-- ---------------------------------------------------------------- a side table that leaves its table
+
+UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 5}}');
+SELECT throws_ok(sql, '0A000', NULL, sql) FROM unnest('{SELECT undistribute_table(''t''),SELECT undistribute_table(''t_a_extras''),"SELECT alter_distributed_table(''t'', shard_count := 3, cascade_to_colocated := true)","SELECT alter_distributed_table(''t_a_extras'', shard_count := 3, cascade_to_colocated := false)"}'::text[]) sql;
+SELECT update_distributed_table_colocation('t_a_extras', colocate_with => 'none') \gset
+SELECT results_eq('SELECT DISTINCT what FROM pattern_check(''t'', ''a'') WHERE what IN (''shards'', ''extras table'') ORDER BY 1', $$VALUES ('extras table'), ('shards')$$, 'a side table with shards of its own is reported');
+SELECT throws_ok($$UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 6}}')$$, '55000', NULL, 'and not written any more, also by sessions that knew it');
+SELECT throws_ok($$SELECT pattern_disable('t', 'a')$$, '55000', NULL, 'nor given back');
+SELECT update_distributed_table_colocation('t_a_extras', colocate_with => 't') \gset
+SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'with the shards of its table all is well');
+SELECT is((SELECT count(*) FROM (SELECT pattern_whole(b.doc, b.tableoid::regclass, b._id) AS doc FROM t AS b) w WHERE bson_array_length(doc, 'a') = 5), 40::bigint, 'nothing is lost');
+UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 6}}');
+SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and it is written again');
 
 -- ---------------------------------------------------------------- versions of documents that one transaction changed, and a split separates
 
