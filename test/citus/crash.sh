@@ -1,7 +1,7 @@
-# Processes of workers are killed while statements write documents in two shards at once, and while pattern_repair() mends them: what is left is all or nothing, or pattern_check() reports it and pattern_repair() mends it.
+# Processes of workers are killed, and servers crash, also the coordinator, while statements write documents in two shards at once, and while pattern_repair() mends them: what is left is all or nothing, or pattern_check() reports it and pattern_repair() mends it.
 # SEED and STRESS_SECONDS win over the defaults. The environment is that of test/env/citus.sh run; CLUSTER names its servers.
 . "$DP_TOP/test/env/tap.sh"
-seed=${SEED:-20263} seconds=${STRESS_SECONDS:-12} clients=3
+seed=${SEED:-20263} seconds=${STRESS_SECONDS:-15} clients=3
 cluster=$DP_TOP/test/env/cluster.sh
 export PGOPTIONS='-c client_min_messages=error'
 plan 9
@@ -43,7 +43,9 @@ while [ $SECONDS -lt $((end - 1)) ]; do
   sleep "1.$((RANDOM % 10))"
   node=$((1 + RANDOM % 2))
   if [ $((killed > crashed)) = 1 ]; then
-    NODE=$node PGOPTIONS='' "$cluster" crash && crashed=$((crashed + 1))
+    # the next one in turn: a worker, or the coordinator
+    node=$((crashed % 3))
+    NODE=${node#0} PGOPTIONS='' "$cluster" crash && crashed=$((crashed + 1))
   else
     [ "$(kill_one $node "xact_start IS NOT NULL")" = yes ] && killed=$((killed + 1))
   fi
