@@ -207,6 +207,8 @@ dp_decl_depends(DpDecl *decl, Oid relid)
 	old = MemoryContextSwitchTo(entry->context);
 	entry->others = list_append_unique_oid(entry->others, relid);
 	MemoryContextSwitchTo(old);
+	/* which other shards a shard belongs to is a matter of their tables */
+	dp_decl_depends(decl, dp_shard_table(relid));
 }
 
 DpDecl *

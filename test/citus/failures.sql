@@ -1,7 +1,7 @@
 -- What goes wrong with patterns on distributed tables: it is refused, or pattern_check() reports it and pattern_repair() mends it.
 SET client_min_messages = error;
 SET citus.shard_count = 4;
-SELECT plan(34);
+SELECT plan(49);
 
 -- ---------------------------------------------------------------- keys of collections
 
@@ -64,4 +64,42 @@ SELECT pattern_repair('t', 'a'), pattern_repair('t', 'specs') \gset
 SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and created by pattern_repair');
 INSERT INTO t SELECT i, bson_build('_id', i, 'a', '[1, 2, 3, 4]'::bson_value, 'spec_x', i) FROM generate_series(31, 40) i;
 SELECT results_eq('SELECT count(*) FROM t WHERE doc @@ ''{spec_x: {$exists: false}}'' UNION ALL SELECT count(*) FROM t_a_extras', 'VALUES (40::bigint), (40::bigint)', 'writes are kept again');
+
+-- ---------------------------------------------------------------- a side table that leaves its table
+
+UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 5}}');
+SELECT throws_ok(sql, '0A000', NULL, sql) FROM unnest('{SELECT undistribute_table(''t''),SELECT undistribute_table(''t_a_extras''),"SELECT alter_distributed_table(''t'', shard_count := 3, cascade_to_colocated := true)","SELECT alter_distributed_table(''t_a_extras'', shard_count := 3, cascade_to_colocated := false)"}'::text[]) sql;
+SELECT update_distributed_table_colocation('t_a_extras', colocate_with => 'none') \gset
+SELECT results_eq('SELECT DISTINCT what FROM pattern_check(''t'', ''a'') WHERE what IN (''shards'', ''extras table'') ORDER BY 1', $$VALUES ('extras table'), ('shards')$$, 'a side table with shards of its own is reported');
+SELECT throws_ok($$UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 6}}')$$, '55000', NULL, 'and not written any more, also by sessions that knew it');
+SELECT throws_ok($$SELECT pattern_disable('t', 'a')$$, '55000', NULL, 'nor given back');
+SELECT update_distributed_table_colocation('t_a_extras', colocate_with => 't') \gset
+SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'with the shards of its table all is well');
+SELECT is((SELECT count(*) FROM (SELECT pattern_whole(b.doc, b.tableoid::regclass, b._id) AS doc FROM t AS b) w WHERE bson_array_length(doc, 'a') = 5), 40::bigint, 'nothing is lost');
+UPDATE t SET doc = bson_update_immutable(doc, '{$push: {a: 6}}');
+SELECT is_empty('SELECT * FROM pattern_check(''t'')', 'and it is written again');
+
+-- ---------------------------------------------------------------- versions of documents that one transaction changed, and a split separates
+
+CREATE TABLE v (_id bson_value PRIMARY KEY, doc bson);
+SELECT create_distributed_table('v', '_id', colocate_with => 'none'), versioning_enable('v', optimistic => false) \gset
+INSERT INTO v SELECT i, bson_build('_id', i, 'x', 1) FROM generate_series(1, 40) i;
+SELECT clock_timestamp() AS first \gset
+BEGIN;
+UPDATE v SET doc = bson_update_immutable(doc, '{$set: {x: 2}}');
+UPDATE v SET doc = bson_update_immutable(doc, '{$set: {x: 3}}') WHERE _id > 20;
+DELETE FROM v WHERE _id IN (5::bson_value, 6::bson_value, 25::bson_value, 26::bson_value);
+INSERT INTO v SELECT i, bson_build('_id', i, 'x', 4) FROM generate_series(41, 50) i;
+COMMIT;
+SELECT clock_timestamp() AS second \gset
+\o /dev/null
+SELECT format('SELECT citus_split_shard_by_split_points(%s, ARRAY[%L], ARRAY[%s, %s]::int[], %L)', shardid, (shardminvalue::bigint + shardmaxvalue::bigint) / 2, n.a, n.b, 'block_writes')
+  FROM pg_dist_shard, (SELECT min(nodeid) AS a, max(nodeid) AS b FROM pg_dist_node WHERE shouldhaveshards) n WHERE logicalrelid = 'v'::regclass \gexec
+\o
+SELECT is((SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'v'::regclass), 8::bigint, 'each shard was split');
+SELECT is_empty('SELECT * FROM pattern_check(''v'')', 'a split separates versions with their documents');
+SELECT results_eq(format('SELECT doc ->> ''x'', count(*) FROM versioning_as_of(''v'', %L) GROUP BY 1', :'first'), $$VALUES ('1', 40::bigint)$$, 'versions from before the transaction');
+SELECT results_eq(format('SELECT doc ->> ''x'', count(*) FROM versioning_as_of(''v'', %L) GROUP BY 1 ORDER BY 1', :'second'), $$VALUES ('2', 18::bigint), ('3', 18), ('4', 10)$$, 'and from after it');
+UPDATE v SET doc = bson_update_immutable(doc, '{$set: {x: 5}}') WHERE _id <= 40;
+SELECT results_eq('SELECT doc ->> ''x'', count(*) FROM versioning_as_of(''v'', clock_timestamp()) GROUP BY 1 ORDER BY 1', $$VALUES ('4', 10::bigint), ('5', 36)$$, 'writes after the split have versions');
 SELECT * FROM finish();

@@ -1,7 +1,7 @@
 -- Patterns on tables whose rows Citus distributes by key: written by statements through the coordinator, each does what it does on an ordinary table; also after moves, a split and a rebalance.
 SET client_min_messages = error;
 SET citus.shard_count = 4;
-SELECT plan(239);
+SELECT plan(261);
 
 CREATE FUNCTION pg_temp.answer(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r text;
@@ -127,6 +127,18 @@ SELECT rebalance_table_shards('many_outlier', shard_transfer_mode => 'block_writ
 SELECT pg_temp.same('a rebalance');
 SELECT replace(write, '%', tab) FROM tables, (VALUES (1, 'INSERT INTO % SELECT i, doc_of(i) FROM generate_series(21, 30) i'), (2, 'UPDATE % SET doc = bson_update_immutable(doc, ''{$set: {touched: 2}}'') WHERE (doc -> ''x'')::int > 7'), (3, 'DELETE FROM % WHERE _id > 25')) w (n, write) ORDER BY tables.n, p, w.n \gexec
 SELECT pg_temp.same('writes after them');
+-- MERGE from co-located tables, and COPY
+CREATE TABLE many_source (_id bson_value PRIMARY KEY, doc bson);
+CREATE TABLE one_source (_id bson_value PRIMARY KEY, doc bson);
+SELECT create_distributed_table('many_source', '_id', colocate_with => 'many_outlier') \gset
+INSERT INTO many_source SELECT i, bson_set(doc_of(i + 2), '_id', i) FROM generate_series(18, 32) i;
+INSERT INTO one_source SELECT i, bson_set(doc_of(i + 2), '_id', i) FROM generate_series(18, 32) i;
+SELECT format('MERGE INTO %s AS t USING %s_source AS s ON t._id = s._id WHEN MATCHED AND s._id = 21::bson_value THEN DELETE WHEN MATCHED THEN UPDATE SET doc = bson_update_immutable(t.doc, ''{$set: {merged: true, x: 1}}'') WHEN NOT MATCHED THEN INSERT VALUES (s._id, s.doc)', tab, p) FROM tables ORDER BY n, p \gexec
+SELECT format('COPY %s FROM PROGRAM %L', tab, 'for i in 61 62 63 64 65 66; do printf ''%s\t{"_id": %s, "x": 3, "a": [1, 2, 3, 4, 5, 6, 7], "c": {"full": 3}, "spec_w": 3, "kind": "odd"}\n'' $i $i; done') FROM tables ORDER BY n, p \gexec
+SELECT is((SELECT count(*) FROM many_outlier), (SELECT count(*) FROM one_outlier), 'documents of MERGE and COPY');
+SELECT is((SELECT count(*) FROM many_versioning WHERE doc @@ '{merged: true}') > 0, true, 'some were merged');
+SELECT is(pg_temp.stored('many_' || t), pg_temp.stored('one_' || t), t || ': MERGE and COPY store the same') FROM cases ORDER BY n;
+SELECT pg_temp.same('MERGE and COPY');
 SELECT format('TRUNCATE %s', tab) FROM tables WHERE t IN ('outlier', 'slots', 'approximation') ORDER BY n \gexec
 SELECT pg_temp.same('TRUNCATE');
 SELECT is((SELECT count(*) FROM many_outlier_a_extras), 0::bigint, 'TRUNCATE empties side tables');

@@ -1,10 +1,10 @@
-# Six sessions write a distributed table with six patterns, beside a plain one in the same transactions, while shards move and split and a worker crashes. At the end all is consistent and both have the same data.
+# Six sessions write a distributed table with seven patterns, beside a plain one in the same transactions, while shards move and split and a worker crashes. At the end all is consistent and both have the same data.
 # SEED and STRESS_SECONDS win over the defaults. The environment is that of test/env/citus.sh run; CLUSTER names its servers.
 . "$DP_TOP/test/env/tap.sh"
 seed=${SEED:-20261} seconds=${STRESS_SECONDS:-20} clients=6
 cluster=$DP_TOP/test/env/cluster.sh
 export PGOPTIONS='-c client_min_messages=error'
-plan 9
+plan 11
 echo "# seed $seed, $seconds seconds, $clients clients"
 ask() { psql -XqAt -c "$1" 2>&1; }
 worker() { PGPORT=$(ask "SELECT nodeport FROM pg_dist_node WHERE groupid = $1") psql -XqAt -c "$2" 2>&1; }
@@ -23,6 +23,8 @@ SELECT attribute_enable('storm', 'specs', prefix => 'spec_');
 SELECT payload_enable('storm', 'body', extracts => '{"total": "jsonpath:$.total::numeric"}');
 SELECT approximation_enable('storm', 'views', slots => 4);
 SELECT preallocated_enable('storm', 'seats', shape => preallocated_pool(4), available_field => 'free');
+SELECT versioning_enable('storm', optimistic => false, name => 'versions');
+CREATE TABLE past (at timestamptz, _id bson_value, x bson_value);
 INSERT INTO storm SELECT i, doc_of(i, i) FROM generate_series(1, 40) i;
 INSERT INTO model SELECT i, doc_of(i, i) FROM generate_series(1, 40) i;
 CREATE VIEW whole AS SELECT b._id, pattern_whole(b.doc, b.tableoid::regclass, b._id) AS doc FROM storm AS b;
@@ -56,13 +58,18 @@ for i in $(seq $clients); do
 done
 
 move="SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'MODE') FROM citus_shards s JOIN pg_dist_node n ON n.nodeport <> s.nodeport AND n.shouldhaveshards WHERE s.table_name = 'storm'::regclass ORDER BY random() LIMIT 1"
-moved=0 refused=0 crashed=0 split=
+moved=0 refused=0 crashed=0 split= past=
 while [ $SECONDS -lt $((end - 2)) ]; do
   sleep 1
   for mode in block_writes force_logical; do
     answer=$(ask "${move/MODE/$mode}")
     [ "$answer" = '' ] && moved=$((moved + 1)) || { refused=$((refused + 1)); echo "# $mode: $answer" | head -n 1 | cut -c 1-200; }
   done
+  # what the plain table has while no session writes
+  if [ -z "$past" ] && [ $moved -gt 0 ]; then
+    past=$(ask "BEGIN; DO \$\$ BEGIN PERFORM pg_advisory_xact_lock(k) FROM generate_series(1, 60) k; END \$\$; INSERT INTO past SELECT clock_timestamp(), _id, doc -> 'x' FROM model; UPDATE past SET at = clock_timestamp(); COMMIT")
+    [ -n "$past" ] || past=done
+  fi
   if [ -z "$split" ] && [ $SECONDS -gt $((end - seconds * 2 / 3)) ]; then
     split=$(ask "SELECT citus_split_shard_by_split_points(s.shardid, ARRAY[((s.shardminvalue::bigint + s.shardmaxvalue::bigint) / 2)::text], ARRAY[n.a, n.b]::int[], 'block_writes') FROM pg_dist_shard s, (SELECT min(nodeid) AS a, max(nodeid) AS b FROM pg_dist_node WHERE shouldhaveshards) n WHERE s.logicalrelid = 'storm'::regclass ORDER BY s.shardid LIMIT 1")
     [ -n "$split" ] || split=done
@@ -83,6 +90,8 @@ is "$crashed" 1 'a worker crashed'
 is "$(ask 'SELECT * FROM pattern_check() LIMIT 5')" '' 'all is consistent'
 is "$(ask "SELECT coalesce(w._id, m._id), bson_project(w.doc, '{x: 1, a: 1, c: 1, body: 1, views: 1, _id: 0}'), bson_project(m.doc, '{x: 1, a: 1, c: 1, body: 1, views: 1, _id: 0}') FROM (SELECT * FROM whole) w FULL JOIN (SELECT * FROM model) m ON w._id = m._id
   WHERE bson_project(w.doc, '{x: 1, c: 1, body: 1, views: 1, a: 1, _id: 0}') IS DISTINCT FROM bson_project(m.doc, '{x: 1, c: 1, body: 1, views: 1, a: 1, _id: 0}') LIMIT 3")" '' 'the documents are those of the plain table'
+is "$past $(ask "SELECT count(*) > 0 FROM past") $(ask "SELECT coalesce(p._id, v.key), p.x, v.doc -> 'x', v.revision, v.since FROM past p FULL JOIN versioning_as_of('storm', (SELECT min(at) FROM past), 'versions') v ON v.key = p._id WHERE v.doc -> 'x' IS DISTINCT FROM p.x LIMIT 3")" 'done t ' 'the versions of a time are what the plain table had'
+is "$(ask "SELECT coalesce(s._id, v.key), s.doc -> 'revision', v.revision FROM (SELECT * FROM storm) s FULL JOIN versioning_as_of('storm', now(), 'versions') v ON v.key = s._id WHERE (v.doc -> 'x', v.revision::bson_value) IS DISTINCT FROM (s.doc -> 'x', s.doc -> 'revision') LIMIT 3")" '' 'and those of now the documents'
 
 # A worker that is down: a declaration fails on all servers.
 NODE=2 "$cluster" stop
