@@ -77,7 +77,7 @@ SELECT versioning_enable('prices'), preallocated_enable('screenings', 'seats', p
 SELECT bucket_create('telemetry', columns => 'shop int, ts timestamptz, visitors int', group_by => '{shop}', time_field => 'ts', max_count => 50);
 SELECT single_table_create('app', indexes => 1, ttl_field => 'ttl');
 SELECT single_table_entity('app', 'cart', pk => 'USER#{user}', sk => 'CART#{cart}', gsi1_pk => 'STATUS#{status}', gsi1_sk => '{cart}'), versioning_enable('app'), change_feed_enable('app', notify => false);
-SELECT single_collection_enable('catalog', type_field => 'docType', related_field => 'relatedTo', self_related => '{page}'), versioning_enable('catalog'), change_feed_enable('catalog', notify => false);
+SELECT single_collection_enable('catalog', type_field => 'docType', related_field => 'relatedTo', self_related => '{page}'), versioning_enable('catalog'), change_feed_enable('catalog', notify => false), ttl_enable('catalog', 'until', '1 day');
 SELECT approximation_enable('pages', 'hits', step => 5);
 
 INSERT INTO categories (doc) SELECT bson_build('_id', i, 'up', CASE WHEN i > 1 THEN i / 2 END) FROM generate_series(1, 8) i;

@@ -113,7 +113,7 @@ SELECT format('SELECT %L WHERE EXISTS (SELECT FROM %s v WHERE v::text ~ ''classi
 WHERE relkind IN ('r', 'p', 'v') AND relnamespace::regnamespace::text IN ('public', '"o''S.chema"', 'game') AND has_table_privilege(c.oid, 'SELECT') AND relname <> 'schema_versioning_progress' ORDER BY c.oid::regclass::text COLLATE "C" \gexec
 SQL
 }
-is "$(seen dp_shapes_reader | wc -l)" 46 'who may read sees all in tables and views'
+is "$(seen dp_shapes_reader | wc -l)" 48 'who may read sees all in tables and views'
 is "$(as dp_shapes_reader "SELECT count(*) > 8 FROM probe.all('^[a-z]')" | grep -v WARNING)" t 'and by functions'
 as dp_shapes_owner "DO \$\$ DECLARE r record; BEGIN
   FOR r IN SELECT c.oid::regclass AS rel, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.atttypid = 'bson'::regtype WHERE c.relkind IN ('r', 'p') AND has_table_privilege('dp_shapes_reader', c.oid, 'SELECT') LOOP
