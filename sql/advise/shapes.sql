@@ -68,12 +68,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $up$
       FROM gone g JOIN come c ON (g.type = c.type OR c.type = 'array' AND g.type <> 'array'
         AND c.items > 0 OR g.type = 'array' AND down)
       WHERE (SELECT count(*) FROM gone) = 1 AND (SELECT count(*) FROM come) = 1)
-  SELECT coalesce((SELECT format('[{"$set": {%s: {"$ifNull": ["$%s", %s]}}}, {"$unset": %s}]',
-      to_json(p.b), p.b,
-      CASE WHEN p.listed THEN format('{"$cond": [{"$eq": [{"$type": "$%1$s"}, "missing"]}, '
-          '"$$REMOVE", ["$%1$s"]]}', p.a)
-        WHEN p.single THEN format('{"$first": "$%s"}', p.a)
-        ELSE format('"$%s"', p.a) END, to_json(p.a)) FROM pairs p), '[]')
+  SELECT coalesce((SELECT format('[{"$set": {%s: {"$ifNull": [%s, %s]}}}, {"$unset": %s}]',
+      to_json(p.b), to_json('$' || p.b),
+      CASE WHEN p.listed THEN format('{"$cond": [{"$eq": [{"$type": %1$s}, "missing"]}, '
+          '"$$REMOVE", [%1$s]]}', to_json('$' || p.a))
+        WHEN p.single THEN format('{"$first": %s}', to_json('$' || p.a))
+        ELSE to_json('$' || p.a)::text END, to_json(p.a))
+    -- pipelines cannot name a field whose path has quotation marks
+    FROM pairs p WHERE p.a || p.b !~ '"'), '[]')
 $up$;
 COMMENT ON FUNCTION docpatterns._advise_upgrade(text[], text[], docpatterns.advise_fact[], boolean)
   IS 'a pipeline from the fields of one version to those of another; [] if it is not known';

@@ -2,7 +2,7 @@
 \set ECHO none
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(58);
+SELECT plan(60);
 
 SELECT collection_create('books'), collection_create('products'), collection_create('customers'), collection_create('orders'), collection_create('categories'),
        collection_create('media'), collection_create('pages'), collection_create('readings'), collection_create('people'), collection_create('devices'), collection_create('plain'), collection_create('few');
@@ -150,6 +150,13 @@ SET ROLE advice_reader;
 SELECT throws_ok('SELECT pattern_trial(''customers'', ''UPDATE customers SET doc = doc'')', '42501', NULL, 'it needs the right to create a table');
 SELECT is((SELECT count(*)::int FROM pattern_advise()), 0, 'tables that may not be read are left out');
 RESET ROLE;
+-- names of fields come from documents
+SELECT is(bson_update(bson_build('tel\x', 1), docpatterns._advise_upgrade(ARRAY['tel\x'], ARRAY['phone\y'],
+    ARRAY(SELECT f FROM docpatterns._advise_facts(ARRAY[bson_build('tel\x', 1), bson_build('phone\y', 1)]) f), false)),
+  bson_build('phone\y', 1), 'an upgrade quotes the names of fields');
+SELECT is(docpatterns._advise_upgrade(ARRAY['"tel""x"'], ARRAY['phone'],
+    ARRAY(SELECT f FROM docpatterns._advise_facts(ARRAY[bson_build('tel"x', 1), bson_build('phone', 1)]) f), false),
+  '[]', 'and leaves those that a pipeline cannot name');
 DROP OWNED BY advice_reader;
 DROP ROLE advice_reader;
 DROP TABLE customers, orders, products, ticks, million, tree, items, plain_keys, "W eird" CASCADE;
