@@ -28,7 +28,7 @@
  *   the following locks;
  * - for values copied from a row (references, relationships, documents on trees), that row, because
  *   its holder may have found the copy correct before;
- * - for a group, the group lock.
+ * - for a group, the group lock, against all that inserted its rows or rows of its source.
  *
  * If another transaction holds one of these, the note stays.  So every inconsistency has a note at
  * all times: in each snapshot, pattern_check() reports only what docpatterns.notes lists.

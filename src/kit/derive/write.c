@@ -230,8 +230,8 @@ batch_write(DpDeriveBatch *batch, bool forced)
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		else if (groups[i]->from_note)
-			mode = ShareLock; /* as for a new row: transactions that hold its source have not seen
-								 it */
+			mode = ShareRowExclusiveLock; /* other transactions may have inserted its row, or rows of
+											 its source, without seeing those of each other */
 		if (mode != NoLock)
 			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}
@@ -435,8 +435,8 @@ target_single(Target *t, DpGroup *group)
  * Groups of one target.  They are locked, and their rows are found, sorted and written.  While its
  * lock is held, a group can lose its row but not get another one.
  *
- * If there are too many groups for single locks, the rows are found first; groups without a row are
- * locked, perhaps by the lock for all, and searched again.  If only patterns write to the target, a
+ * If there are too many groups for single locks and each has one row, the rows are found first;
+ * groups without a row are locked, perhaps by the lock for all, and searched again.  If only patterns write to the target, a
  * group is locked only if it has no row, in the order of the row's key: a transaction that waits
  * for a key, of a row or a group, holds only lesser keys.
  */
@@ -463,7 +463,17 @@ target_many(Target *t, DpGroup **groups, int n)
 			lost[nlocks++] = groups[i];
 	}
 	if (nlocks > 0 && !dp_derive_lock_few(lost, nlocks))
-		nlocks = 0;
+	{
+		/* rows of a group may be missing beside those that are found */
+		for (i = 0; i < nlocks; i++)
+		{
+			if (!unique_row(lost[i]))
+				lost[nlost++] = lost[i];
+		}
+		if (nlost > 0)
+			dp_derive_lock_groups(lost, nlost, NoLock);
+		nlocks = nlost = 0;
+	}
 	for (i = 0; i < n; i++)
 	{
 		group_rows(t, groups[i], &rows);
