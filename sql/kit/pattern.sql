@@ -556,10 +556,12 @@ COMMENT ON FUNCTION docpatterns._pattern_check_shards(regclass, text, text) IS
   'pattern_check for one declaration of a distributed table: each row says in which shard';
 
 -- The planner assumes that a never analyzed table is large, and would compile the check's query for
--- longer than the check takes.
+-- longer than the check takes; and that a check has many results, which parallel workers would have
+-- to pass on.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
   RETURNS SETOF pattern_violation
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp SET jit = off
+  SET parallel_tuple_cost = 0 AS $$
 DECLARE
   d record;
   damage @extschema@.pattern_violation[];
@@ -608,8 +610,8 @@ $$;
 COMMENT ON FUNCTION pattern_check(regclass, text) IS
   'One row for each violated invariant of a declaration, a table, or all tables that the caller '
   'owns; no rows mean that all is consistent. On a standby, unlogged tables are left out unless '
-  'named. Reads everything that the patterns keep, in one snapshot. Error: 42501 a table of '
-  'another owner';
+  'named. Reads everything that the patterns keep, in one snapshot, and shows the declaration at '
+  'hand in pg_stat_activity. Error: 42501 a table of another owner';
 
 CREATE FUNCTION pattern_stats(rel regclass DEFAULT NULL) RETURNS SETOF pattern_statistics
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$

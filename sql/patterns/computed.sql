@@ -33,12 +33,14 @@ COMMENT ON FUNCTION docpatterns._computed_refresh(regclass, text, bigint) IS
   'works off up to that many entries of the queue of a deferred declaration; returns the number of '
   'groups';
 
-CREATE FUNCTION docpatterns._computed_check_documents(rel regclass, name text, OUT key bson_value,
-  OUT link bson_value, OUT what text, OUT expected text, OUT found text)
+CREATE FUNCTION docpatterns._computed_faults(rel regclass, name text, link bson_value, doc bson,
+  OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_computed_check_documents' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS
-  'documents whose computed fields are not those of their group';
+  AS 'MODULE_PATHNAME', 'dp_computed_faults' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000
+  ROWS 1;
+COMMENT ON FUNCTION docpatterns._computed_faults(regclass, text, bson_value, bson) IS
+  'computed fields of a document that are not those of its group; error 42501 unless the caller '
+  'owns the table';
 
 -- Declaring ---------------------------------------------------------------------------------------
 

@@ -24,17 +24,30 @@ CREATE FUNCTION docpatterns._computed_check(rel regclass, name text) RETURNS TAB
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
+  t record;
+  link text;
   filter @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
+  IF @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN
+    RETURN;
+  ELSIF p.source IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text,
+      'a table with the triggers of the pattern'::text, 'none'::text;
+    RETURN;
+  END IF;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'computed', name) q;
+  link := docpatterns._computed_target_key(rel, p.options);
   -- queued groups are not violations
-  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM '
-      'docpatterns._computed_check_documents($1, $2) c %s',
-    CASE WHEN p.queue IS NULL THEN '' ELSE
-      format('WHERE NOT EXISTS (SELECT 1 FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)',
-        p.queue) END)
-    USING rel, name;
-  IF p.source IS NOT NULL AND @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
+  RETURN QUERY EXECUTE format($q$
+    SELECT %1$s, f.what, f.expected, f.found
+    FROM %2$s AS b CROSS JOIN LATERAL (SELECT b.*) AS t
+      CROSS JOIN LATERAL docpatterns._computed_faults(%3$L::regclass, %4$L, %5$s, %6$s) AS f %7$s
+    $q$, t.key_value, t.base, rel, name, link, t.doc,
+    CASE WHEN p.queue IS NOT NULL THEN
+      format('WHERE NOT EXISTS (SELECT 1 FROM %s q WHERE q.key OPERATOR(@extschema@.=) %s)',
+        p.queue, link) END);
+  IF @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
     filter := (p.options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
     RETURN QUERY EXECUTE format($q$
       SELECT g.link, 'document of the group'::text, 'present'::text, 'missing'::text
@@ -45,7 +58,7 @@ BEGIN
       WHERE NOT EXISTS (SELECT 1 FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
       $q$, @extschema@.bson_get_text(p.options, 'on_field'),
         docpatterns._computed_source_documents(p.source, p.options), rel,
-      docpatterns._computed_target_key(rel, p.options),
+      link,
       CASE WHEN p.queue IS NULL THEN '' ELSE
         format('AND NOT EXISTS (SELECT 1 FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)',
           p.queue) END,

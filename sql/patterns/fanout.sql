@@ -15,7 +15,7 @@ COMMENT ON FUNCTION docpatterns._fanout_recompute(regclass, text) IS
 
 CREATE FUNCTION docpatterns._fanout_expected(rel regclass, name text, reader bson_value)
   RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT;
+  AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION docpatterns._fanout_expected(regclass, text, bson_value) IS
   'the wall of a reader as posts and follows define it, NULL without follows; error 42501 '
   'unless the caller owns the table';

@@ -354,16 +354,20 @@ BEGIN
       'missing'::text;
   END IF;
 
-  -- documents against their extras
+  -- documents against their extras; most have none and are left out by parallel workers
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, v.what, v.expected, v.found
-    FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s
+    FROM (SELECT b.*, s.stored AS "stored extras" FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s
+        WHERE s.stored IS NOT NULL OR %12$L::boolean OR @extschema@.bson_exists(%5$s, %7$L)
+          OR CASE WHEN @extschema@.bson_typeof(%5$s, %6$L) = 'array' THEN
+            @extschema@.bson_array_length(%5$s, %6$L) > %10$s END) AS b
       CROSS JOIN LATERAL (
         SELECT coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %6$L) = 'array' THEN
             @extschema@.bson_array_length(%5$s, %6$L) END, 0) AS len,
                coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = 'bool' THEN
                  @extschema@.bson_get_text(%5$s, %7$L) = 'true' END, false) AS flagged,
-               @extschema@.bson_exists(%5$s, %7$L) AS flag_there, coalesce(s.stored, 0) AS extras,
+               @extschema@.bson_exists(%5$s, %7$L) AS flag_there,
+               coalesce(b."stored extras", 0) AS extras,
                %8$s AS total
         OFFSET 0) AS d
       CROSS JOIN LATERAL (

@@ -35,7 +35,8 @@ COMMENT ON FUNCTION docpatterns._payload_is_packed(bson_value) IS
 
 CREATE FUNCTION docpatterns._payload_faults(doc bson, rel regclass, name text, key "any",
   OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_payload_faults' LANGUAGE C STABLE STRICT COST 1000 ROWS 1;
+  AS 'MODULE_PATHNAME', 'dp_payload_faults' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000
+  ROWS 1;
 COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS
   'what is wrong with a document: its payload is read and all fields are extracted';
 

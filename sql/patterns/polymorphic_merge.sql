@@ -16,7 +16,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_merge_recompute(regclass, text, boo
 
 CREATE FUNCTION docpatterns._polymorphic_merge_expected(rel regclass, name text, key bson_value)
   RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_expected' LANGUAGE C STABLE STRICT;
+  AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_expected' LANGUAGE C STABLE STRICT PARALLEL SAFE
+  COST 1000;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_expected(regclass, text, bson_value) IS
   'what a source has for a key, NULL if nothing; error 42501 unless the caller owns the table';
 

@@ -29,7 +29,7 @@ COMMENT ON FUNCTION docpatterns._query_table_columns(regclass, text) IS
   'names that the columns of a query table have now: the fields, then the key of the source';
 
 CREATE FUNCTION docpatterns._query_table_expected(rel regclass, name text, doc bson) RETURNS text[]
-  AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT COST 100;
+  AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION docpatterns._query_table_expected(regclass, text, bson) IS
   'the row that a document leads to, as texts; NULL if it leads to none';
 

@@ -28,7 +28,7 @@ COMMENT ON FUNCTION docpatterns.reference_differs(bson, bson, text[]) IS
 CREATE FUNCTION docpatterns._reference_sites(doc bson, field text, id_field text, OUT id bson_value,
   OUT copy bson_value, OUT bare boolean)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1;
 COMMENT ON FUNCTION docpatterns._reference_sites(bson, text, text) IS
   'the references of a document: what they name, and the sub-document (or the bare ID) that stands '
   'there';
@@ -393,20 +393,23 @@ BEGIN
   END IF;
   IF p.source IS NOT NULL THEN
     RETURN QUERY EXECUTE format($q$
-      SELECT %1$s, v.what, v.expected, v.found
-      FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r
-        LEFT JOIN (%4$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+      SELECT r.key, v.what, v.expected, v.found
+      FROM (SELECT %1$s AS key, r.id, r.bare, s.id IS NULL AND %6$L::boolean AS missing,
+            CASE WHEN NOT r.bare THEN docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[])
+              END AS wrong
+          FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r
+            LEFT JOIN (%4$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+          WHERE %9$s IS NOT NULL) AS r
         CROSS JOIN LATERAL (
           SELECT 'reference', 'a document of %5$s', 'none: ' || left(r.id::text, 100)
-            WHERE s.id IS NULL AND %6$L::boolean
+            WHERE r.missing
           UNION ALL SELECT 'reference', 'a sub-document', 'a bare id: ' || left(r.id::text, 100)
             WHERE r.bare
-          UNION ALL SELECT format('copy of "%%s"', w.w), 'the field of ' || left(r.id::text, 100),
-            'another'
-            FROM (SELECT docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w
-              WHERE NOT r.bare AND w.w IS NOT NULL %8$s
+          UNION ALL SELECT format('copy of "%%s"', r.wrong), 'the field of ' ||
+              left(r.id::text, 100), 'another'
+            WHERE r.wrong IS NOT NULL %8$s
         ) AS v (what, expected, found)
-      WHERE %9$s IS NOT NULL
+      WHERE r.missing OR r.bare OR r.wrong IS NOT NULL
       $q$, p.key_value, p.base, p.sites, p.sources, replace(p.source::text, '''', ''''''),
       @extschema@.bson_get_text(p.options, 'missing') = 'error'
       AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.live,

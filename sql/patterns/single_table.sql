@@ -7,7 +7,7 @@ COMMENT ON FUNCTION docpatterns.single_table_trigger() IS
   'trigger of single tables: computes the keys of items; made by single_table_create';
 
 CREATE FUNCTION docpatterns._single_table_image(rel regclass, entity text, doc bson) RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_single_table_image' LANGUAGE C STABLE;
+  AS 'MODULE_PATHNAME', 'dp_single_table_image' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._single_table_image(regclass, text, bson) IS
   'what the row of an item has to be, or {error: ..} for a document that is none';
 

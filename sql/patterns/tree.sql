@@ -299,14 +299,14 @@ COMMENT ON FUNCTION docpatterns._tree_create_indexes(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, doc bson,
   OUT id bson_value, OUT parent bson_value)
-  AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
+  AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS
   'the ID of a node and of its parent, by the fields that users write';
 
 CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson,
   chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
+  AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE PARALLEL SAFE COST 20 ROWS 1;
 COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
   'forms of a document that are not as they follow from the IDs above it (an array, root first; '
   'NULL: it is attached to no node) and of its children';

@@ -25,8 +25,10 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "parser/parse_func.h"
+#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "replication/logicalworker.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -107,6 +109,8 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	}
 
+	pgstat_report_activity(STATE_RUNNING, psprintf("pattern_check: %s \"%s\" of \"%s\"", pattern,
+												   name, dp_relation_name(rel)));
 	SPI_connect();
 	rows = dp_pattern_call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
 	for (i = 0; i < rows; i++)
@@ -124,6 +128,7 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	SPI_finish();
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 	return (Datum) 0;
 }
 

@@ -5,7 +5,7 @@
 . "$DP_TOP/test/env/shop.sh"
 set -u
 export PGOPTIONS='-c client_min_messages=warning -c jit=off' PGDATABASE=dp_shop_rewrite
-plan 17
+plan 18
 ask() { psql -XqAt -v VERBOSITY=verbose -c "$1" 2>&1 | grep -v '^LOCATION\|^CONTEXT\|^SQL\|^PL'; }
 tables="SELECT c.oid::regclass AS t, c.reltablespace, (SELECT i.indexrelid::regclass FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS pk FROM pg_class c
   WHERE c.relkind = 'r' AND c.relnamespace IN ('public'::regnamespace, 'sessions'::regnamespace) AND NOT EXISTS (SELECT FROM pg_depend e WHERE e.classid = 'pg_class'::regclass AND e.objid = c.oid AND e.deptype = 'e')"
@@ -52,6 +52,9 @@ ask "SET session_replication_role = replica;
   DELETE FROM screenings WHERE _id = 1; DELETE FROM follows WHERE _id % 2 = 0; UPDATE billing SET doc = bson_set(doc, 'balance', 55)" >"$DP_WORK/replica"
 found=$(ask "SELECT string_agg(DISTINCT pattern, ' ' ORDER BY pattern) FROM pattern_check()")
 is "$(cat "$DP_WORK/replica")$found" 'attribute change_feed computed fanout kv_leaderboard outlier payload polymorphic_merge preallocated query_table reference relationship rollup subset tree tree_attach versioning' 'what was written past all triggers is found'
+all="SELECT string_agg(x::text, E'\n' ORDER BY x::text) FROM pattern_check() x"
+is "$(ask "SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query'); SET parallel_setup_cost = 0; SET min_parallel_table_scan_size = 0; $all" | sed 1d)" \
+  "$(ask "SET max_parallel_workers_per_gather = 0; $all")" 'by parallel workers, too'
 ask "DO \$\$ DECLARE d record; BEGIN FOR i IN 1 .. 2 LOOP FOR d IN SELECT * FROM pattern_list() LOOP PERFORM pattern_repair(d.rel, d.name); END LOOP; END LOOP; END \$\$; SELECT reference_refresh('orders'), computed_refresh('customers')" >"$DP_WORK/repaired"
 is "$(grep ERROR "$DP_WORK/repaired"; shop_wrong | psql -XqAt 2>&1)" '' 'and mended'
 is "$(ask "INSERT INTO screenings (_id, doc) VALUES (1, '{_id: 1}')"; shop_alive dp_shop_rewrite)" '' 'and all goes on'

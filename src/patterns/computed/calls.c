@@ -22,10 +22,8 @@
 #include "patterns/computed/computed.h"
 
 static DpDerivation *computed_argument(FunctionCallInfo fcinfo);
-static void check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
-					  struct varlena *doc);
-static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
-					  const char *what, const DpValue *expected, const DpValue *found);
+static void
+violation(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found);
 static char *value_text(const DpValue *value);
 
 /*
@@ -175,140 +173,65 @@ DP_ROUTED_FUNCTION(dp_computed_refresh, DP_ROUTE_SUM, 0)
 /* ---------------------------------------------------------------- checking */
 
 /*
- * _computed_check_documents(rel, name) -> (key, link, what, expected, found): compares every
- * document with its group, with the snapshot of the calling query
+ * _computed_faults(rel, name, link, doc) -> (what, expected, found): compares a document with its
+ * group, with the snapshot of the calling query
  */
-DP_FUNCTION(dp_computed_check_documents);
+DP_FUNCTION(dp_computed_faults);
 Datum
-dp_computed_check_documents(PG_FUNCTION_ARGS)
+dp_computed_faults(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpDecl *decl;
-	DpDerivation *d;
-	DpComputed *c;
-	StringInfoData sql;
-	Portal portal;
-
-	InitMaterializedSRF(fcinfo, 0);
-	decl = dp_decl_find(PG_GETARG_OID(0), "computed", text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	d = dp_derivation(decl);
-	c = d->state;
-	if (c->on_read)
-		return (Datum) 0;
-	if (!OidIsValid(d->source))
-	{
-		Datum values[5] = { 0, 0, CStringGetTextDatum("source"),
-							CStringGetTextDatum("a table with the triggers of the pattern"),
-							CStringGetTextDatum("none") };
-		bool nulls[5] = { true, true };
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-		return (Datum) 0;
-	}
-
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, decl->nkeys == 1 ? "to_bson(" : "bson_array(");
-	dp_sql_key_list(&sql, decl);
-	appendStringInfo(&sql, "), %s FROM ", quote_identifier(decl->doc_column));
-	dp_sql_table(&sql, decl->target);
-	appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(decl->doc_column));
-
-	SPI_connect();
-	portal =
-		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
-	for (;;)
-	{
-		MemoryContext batch_context;
-		MemoryContext old;
-		SPITupleTable *rows;
-		uint64 n;
-		uint64 i;
-
-		SPI_cursor_fetch(portal, true, 100);
-		n = SPI_processed;
-		rows = SPI_tuptable;
-		if (n == 0)
-			break;
-		batch_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check",
-											  ALLOCSET_DEFAULT_SIZES);
-		old = MemoryContextSwitchTo(batch_context);
-		for (i = 0; i < n; i++)
-		{
-			bool isnull;
-			struct varlena *key =
-				PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 1, &isnull));
-			struct varlena *doc =
-				PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 2, &isnull));
-			DpValue row_key = dp_value_of_varlena(key);
-			DpValue link = row_key;
-
-			CHECK_FOR_INTERRUPTS();
-			if (d->link == NULL ||
-				(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, &link) &&
-				 link.type != DP_TYPE_NULL && link.type != DP_TYPE_UNDEFINED))
-				check_row(c, rsinfo, &row_key, &link, doc);
-			MemoryContextReset(batch_context);
-		}
-		MemoryContextSwitchTo(old);
-		MemoryContextDelete(batch_context);
-		SPI_freetuptable(rows);
-	}
-	SPI_cursor_close(portal);
-	SPI_finish();
-	return (Datum) 0;
-}
-
-/* Compares one document with its group. */
-static void
-check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
-		  struct varlena *doc)
-{
-	DpAccumulation *g = dp_accumulation_make(c->acc);
+	DpDerivation *d = computed_argument(fcinfo);
+	DpComputed *c = d->state;
+	DpValue link = dp_value_of_varlena(DP_GETARG_VARLENA(2));
+	struct varlena *doc = DP_GETARG_VARLENA(3);
+	DpAccumulation *g;
 	DpValue target = dp_value_of_document(doc);
 	struct varlena *right;
 	bool reported = false;
 	int i;
 
-	(void) dp_computed_scan(c, g, link, false);
+	InitMaterializedSRF(fcinfo, 0);
+	if (link.type == DP_TYPE_NULL || link.type == DP_TYPE_UNDEFINED)
+		return (Datum) 0;
+	g = dp_accumulation_make(c->acc);
+	SPI_connect();
+	(void) dp_computed_scan(c, g, &link, false);
+	SPI_finish();
 	right = dp_accumulation_write(g, &target);
-	if (right == NULL)
-		return;
-	for (i = 0; i < dp_accumulators_count(c->acc); i++)
+	if (right != NULL)
 	{
-		const char *name = dp_accumulators_name(c->acc, i);
-		DpValue expected;
-		DpValue found;
-		bool has = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), name, strlen(name), &found);
+		for (i = 0; i < dp_accumulators_count(c->acc); i++)
+		{
+			const char *name = dp_accumulators_name(c->acc, i);
+			DpValue expected;
+			DpValue found;
+			bool has =
+				dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), name, strlen(name), &found);
 
-		if (!dp_field_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), name, strlen(name), &expected))
-			continue;
-		if (has && dp_value_identical(&expected, &found))
-			continue;
-		violation(rsinfo, key, link, psprintf("field \"%s\"", name), &expected,
-				  has ? &found : NULL);
-		reported = true;
+			if (!dp_field_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), name, strlen(name),
+							   &expected) ||
+				(has && dp_value_identical(&expected, &found)))
+				continue;
+			violation(rsinfo, psprintf("field \"%s\"", name), value_text(&expected),
+					  has ? value_text(&found) : "absent");
+			reported = true;
+		}
+		if (!reported)
+			violation(rsinfo, "state of the fields", "right", "wrong");
 	}
-	if (!reported)
-		violation(rsinfo, key, link, "state of the fields", NULL, NULL);
+	dp_accumulation_free(g);
+	return (Datum) 0;
 }
 
 /* Adds a row. */
 static void
-violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const char *what,
-		  const DpValue *expected, const DpValue *found)
+violation(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found)
 {
-	Datum values[5];
-	bool nulls[5] = { false };
+	Datum values[3] = { CStringGetTextDatum(what), CStringGetTextDatum(expected),
+						CStringGetTextDatum(found) };
+	bool nulls[3] = { false };
 
-	values[0] = PointerGetDatum(dp_value_to_varlena(key));
-	values[1] = PointerGetDatum(dp_value_to_varlena(link));
-	values[2] = CStringGetTextDatum(what);
-	values[3] = CStringGetTextDatum(expected != NULL ? value_text(expected) : "right");
-	values[4] = CStringGetTextDatum(found != NULL      ? value_text(found)
-									: expected != NULL ? "absent"
-													   : "wrong");
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
