@@ -1,10 +1,11 @@
 #!/bin/bash
 # Background workers that maintain databases: commits wake them, and they survive errors, cancellation, being killed, a crash of
 # the server, DROP DATABASE, DROP EXTENSION and a promotion. Then a soak: a database that nobody maintains by hand, under load.
-# Its tables stop growing, little is due at any time, and everything is true. SOAK_MINUTES=10 makes it longer.
+# Its tables stop growing, little is due at any time, and everything is true. SOAK_MINUTES=30 SOAK_RATE=1500 (transactions a second,
+# of which three in eight insert a measurement) SOAK_ORDERS=100000 make it longer and larger.
 . "$DP_TOP/test/env/tap.sh"
 set -u
-seconds=${STRESS_SECONDS:-12}
+seconds=${STRESS_SECONDS:-12} rate=${SOAK_RATE:-150} orders=${SOAK_ORDERS:-1000}
 [ -z "${SOAK_MINUTES:-}" ] || seconds=$((SOAK_MINUTES * 60))
 echo "# $seconds seconds"
 plan 36
@@ -168,7 +169,7 @@ is "$(PGPORT=$port comes 0 'SELECT count(*) FROM items')" 0 'promoted, it mainta
 "$DP_CLUSTER" leave
 
 # The soak. What ages does so in seconds.
-psql -Xqv ON_ERROR_STOP=1 >/dev/null <<'SQL'
+psql -Xqv ON_ERROR_STOP=1 -v orders="$orders" -v people=$((orders / 20)) >/dev/null <<'SQL'
 SELECT collection_create(c) FROM unnest('{people,orders,reviews,books,pages,docs,sessions}'::text[]) c;
 SELECT bucket_create('readings', 'sensor int, at timestamptz, v int', '{sensor}', 'at', span => '1 s', pack_after => '1 s', retain => '4 s'),
   reference_enable('orders', 'buyer', 'people', live => '{name}', refresh => 'deferred'),
@@ -176,8 +177,8 @@ SELECT bucket_create('readings', 'sensor int, at timestamptz, v int', '{sensor}'
   subset_enable('books', 'newest', 'reviews', 'book', order_by => '{at: -1}', keep => 3, count_field => 'reviews', count_mode => 'deferred'),
   outlier_enable('books', 'readers', 5, mode => 'deferred', is_set => true), approximation_enable('pages', 'views', slots => 4),
   change_feed_enable('docs', notify => false, keep_for => '4 s'), versioning_enable('docs', keep => 5), ttl_enable('sessions', 'seen', '3 s'), ttl_enable('reviews', 'at', '4 s'), kv_create('game');
-INSERT INTO people (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, 50) i;
-INSERT INTO orders (doc) SELECT bson_build('_id', i, 'buyer', bson_build('_id', i % 50 + 1), 'price', i) FROM generate_series(1, 1000) i;
+INSERT INTO people (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, :people) i;
+INSERT INTO orders (doc) SELECT bson_build('_id', i, 'buyer', bson_build('_id', i % :people + 1), 'price', i) FROM generate_series(1, :orders) i;
 INSERT INTO books (doc) SELECT bson_build('_id', i, 'readers', '[]'::bson_value) FROM generate_series(1, 20) i;
 INSERT INTO pages (doc) SELECT bson_build('_id', i, 'views', 0) FROM generate_series(1, 5) i;
 INSERT INTO docs (doc) SELECT bson_build('_id', i, 'n', 0) FROM generate_series(1, 50) i;
@@ -190,13 +191,13 @@ script measure <<'EOS'
 INSERT INTO readings VALUES (:s, clock_timestamp(), 1);
 EOS
 script order <<'EOS'
-\set o random(1, 1000)
-\set p random(1, 50)
+\set o random(1, :orders)
+\set p random(1, :people)
 UPDATE orders SET doc = bson_set(doc, 'price', :o::int) WHERE _id = :o::int;
 UPDATE orders SET doc = bson_set(doc, 'buyer', bson_build('_id', :p::int)) WHERE _id = :o::int;
 EOS
 script rename <<'EOS'
-\set p random(1, 50)
+\set p random(1, :people)
 \set n random(1, 1000000)
 UPDATE people SET doc = bson_set(doc, 'name', 'n' || :n::int) WHERE _id = :p::int;
 EOS
@@ -222,7 +223,7 @@ load() {  # load SECONDS
   local files='' file end=$((SECONDS + $1))
   for file in measure@3 order@1 rename@1 expire@2 change@1; do files="$files -f $DP_WORK/${file%@*}.sql@${file#*@}"; done
   # shellcheck disable=SC2086
-  pgbench -n -M prepared -c 4 -j 1 -R 150 -T "$1" $files >"$DP_WORK/load" 2>&1 &
+  pgbench -n -M prepared -c 4 -j 1 -D orders="$orders" -D people=$((orders / 20)) -R "$rate" -T "$1" $files >"$DP_WORK/load" 2>&1 &
   while [ $SECONDS -lt $((end - 1)) ]; do
     psql -XqAtc 'INSERT INTO due (age, amount) SELECT coalesce(max(clock_timestamp() - since), $$0$$), coalesce(sum(amount), 0) FROM pattern_due()' >/dev/null 2>&1
     sleep 0.9
