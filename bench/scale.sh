@@ -12,7 +12,7 @@ export CLUSTER=${CLUSTER:-bench} LC_ALL=C.UTF-8
 cluster=test/env/cluster.sh
 sizes=${SIZES:-100000 1000000} only=${1:-*}
 export PGOPTIONS='-c client_min_messages=warning -c jit=off -c search_path=bench_scale,public'
-trap '"$cluster" psql -qc "DROP SCHEMA IF EXISTS bench_scale CASCADE"; "$cluster" stop' EXIT
+trap '"$cluster" psql -qc "DROP SCHEMA IF EXISTS bench_scale, t CASCADE"; "$cluster" stop' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 "$cluster" start
@@ -33,7 +33,7 @@ measure() {  # measure SQL...
     [ "${now:-0}" -le "$most" ] || most=$now
     sleep 0.2
   done
-  wait
+  wait "$!"
   took=$(awk '/^Time: / { t += $2 } END { printf "%.1f", t }' "$out") anon=$most
   rm -f "$out"
 }
@@ -56,7 +56,7 @@ SQL
 }
 
 each() { awk -v ms="$1" -v n="$2" 'BEGIN { printf "%.3f", ms * 1000 / n }'; }
-bytes() { sql -c "SELECT round(sum(pg_total_relation_size(c.oid))::numeric / $1, 1) FROM pg_class c WHERE relnamespace = 'bench_scale'::regnamespace AND relkind IN ('r', 'm')"; }
+bytes() { sql -c "SELECT round(sum(pg_total_relation_size(c.oid))::numeric / $1, 1) FROM pg_class c WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('bench_scale', 't')) AND relkind IN ('r', 'm')"; }
 
 # shape: make (SQL before the load), load (SQL), read and write (SQL with $1), for a size n
 shape() {
@@ -64,7 +64,7 @@ shape() {
   case $1 in
     documents)
       make="SELECT collection_create('t')"
-      load="INSERT INTO t (doc) SELECT bson_build('_id', i, 'name', 'Customer ' || i, 'status', i % 7, 'at', now(), 'text', repeat(md5(i::text), 6), 'n', i * 7919 % 1000003) FROM generate_series(0, $n - 1) i"
+      load="INSERT INTO t (doc) SELECT bson_build('_id', i, 'name', 'Customer ' || i, 'status', i % 7, 'at', now(), 'text', repeat(md5(i::text), 6), 'n', i::bigint * 7919 % 1000003) FROM generate_series(0, $n - 1) i"
       read="SELECT collection_find('t', bson_build('_id', \$1))" read_name='find by _id'
       write="SELECT collection_update('t', bson_build('_id', \$1), '{\"\$inc\": {n: 1}}')" write_name='update by _id' ;;
     reference)
@@ -73,7 +73,7 @@ shape() {
       write="UPDATE t SET doc = bson_set(doc, 'customer', (\$1 + 1) % 10000) WHERE _id = \$1" write_name='another customer' ;;
     computed)
       make="SELECT collection_create('t'), collection_create('s'); SELECT computed_enable('t', 's', 'g', '{n: {\$count: {}}, sum: {\$sum: \"\$v\"}, best: {\$max: \"\$v\"}}'); INSERT INTO t (doc) SELECT bson_build('_id', i) FROM generate_series(0, $n / 100) i"
-      load="INSERT INTO s (doc) SELECT bson_build('_id', i, 'g', i * 7919 % ($n / 100), 'v', i % 1009) FROM generate_series(0, $n - 1) i"
+      load="INSERT INTO s (doc) SELECT bson_build('_id', i, 'g', i::bigint * 7919 % ($n / 100), 'v', i % 1009) FROM generate_series(0, $n - 1) i"
       write="INSERT INTO s (doc) VALUES (bson_build('g', \$1 % ($n / 100), 'v', \$1))" write_name='insert of a row' ;;
     versioning)
       make="SELECT collection_create('t'); SELECT versioning_enable('t')"
@@ -92,7 +92,7 @@ shape() {
       write="SELECT * FROM t WHERE sensor = \$1 % 1000 ORDER BY ts DESC LIMIT 1" write_name='last of a sensor' ;;
     leaderboard)
       make="SELECT kv_create('t')"
-      load="SELECT count(kv_zadd('t', 'board', i * 7919 % 1000003, 'member' || i)) FROM generate_series(0, $n - 1) i"
+      load="SELECT count(kv_zadd('t', 'board', i::bigint * 7919 % 1000003, 'member' || i)) FROM generate_series(0, $n - 1) i"
       read="SELECT kv_zrevrank('t', 'board', 'member' || \$1)" read_name='rank of a member'
       write="SELECT kv_zadd('t', 'board', \$1, 'member' || \$1)" write_name='score of a member' ;;
     tree)
@@ -109,7 +109,7 @@ for name in documents reference computed versioning outlier bucket leaderboard t
   [[ $name == $only ]] || continue
   for size in $sizes; do
     shape "$name" "$size"
-    sql -c 'DROP SCHEMA IF EXISTS bench_scale CASCADE' -c 'CREATE SCHEMA bench_scale' -c "$make" >/dev/null
+    sql -c 'DROP SCHEMA IF EXISTS bench_scale, t CASCADE' -c 'CREATE SCHEMA bench_scale' -c "$make" >/dev/null
     measure "$load"
     loaded=$(each "$took" "$size") load_anon=$anon
     sql -c 'VACUUM ANALYZE' >/dev/null

@@ -25,7 +25,7 @@ dp_bson_diff(PG_FUNCTION_ARGS)
 	struct varlena *before = DP_GETARG_VARLENA(0);
 	struct varlena *after = DP_GETARG_VARLENA(1);
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after),
 				 store_difference, fcinfo->resultinfo);
 	return (Datum) 0;

@@ -108,7 +108,7 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 	Datum *keys;
 	int32 nkeys;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	doc = DP_GETARG_VARLENA(0);

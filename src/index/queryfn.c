@@ -44,7 +44,7 @@ dp_bson_index_conditions(PG_FUNCTION_ARGS)
 	DpKeyOptions *options = index_options(PG_GETARG_OID(0));
 	DpValue filter = dp_value_of_document(DP_GETARG_VARLENA(1));
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	/* errors name the place in the whole filter */
 	(void) dp_filter_compile(&filter, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	put_parts((ReturnSetInfo *) fcinfo->resultinfo, &filter, options);

@@ -261,7 +261,7 @@ dp_pattern_anchors(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell *lc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	foreach(lc, dp_anchors(PG_GETARG_OID(0)))
 	{
 		DpAnchor *anchor = lfirst(lc);

@@ -518,7 +518,7 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 	ScanKeyData key;
 	HeapTuple tuple;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
 	rel = table_open(TriggerRelationId, AccessShareLock);
 	if (PG_ARGISNULL(0))

@@ -377,7 +377,7 @@ dp_pattern_due_one(PG_FUNCTION_ARGS)
 	uint64 rows;
 	uint64 i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_require_owner(rel);
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,

@@ -114,7 +114,7 @@ dp_pattern_option_paths(PG_FUNCTION_ARGS)
 	DpValue value;
 	DpIter iter;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	for (; option->name != NULL; option++)
 	{
 		if ((option->flags & (DP_KEPT | DP_GUARDED | DP_DERIVED | DP_USED)) == 0 ||

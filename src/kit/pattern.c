@@ -89,7 +89,7 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	DpDecl *decl;
 	Oid side;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_require_owner(rel);
 	decl = decl_of(rel, pattern, name);
 	side = decl == NULL ? InvalidOid : dp_foreign_side(decl);

@@ -405,7 +405,7 @@ dp_pattern_shards(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell *lc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (!dp_is_distributed(PG_GETARG_OID(0)))
 		return (Datum) 0;
 	foreach(lc, dp_shard_parts(PG_GETARG_OID(0)))

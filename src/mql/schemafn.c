@@ -37,7 +37,7 @@ dp_bson_schema_errors(PG_FUNCTION_ARGS)
 	DpSchema *schema;
 	DpValue doc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	schema = dp_spec_arg(fcinfo, 1, dp_schema_compile_spec, NULL);
 	doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 	dp_schema_errors(schema, &doc, put_error, fcinfo->resultinfo);

@@ -86,7 +86,7 @@ dp_advise_facts(PG_FUNCTION_ARGS)
 	int npaths;
 	int n = 0;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_INT, &datums, &nulls,
 					  &ndatums);
 	documents = palloc_extended(Max(ndatums, 1) * sizeof(DpSampleDocument), MCXT_ALLOC_HUGE);

@@ -47,7 +47,7 @@ dp_bson_stats(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
 	if (rel == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

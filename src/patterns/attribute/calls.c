@@ -130,7 +130,7 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 	DpAttributeText name;
 	char *text;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	initStringInfo(&into);
 	dp_path_to_text(&into, form->into);
 	if (form->wide)

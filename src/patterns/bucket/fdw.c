@@ -89,7 +89,7 @@ dp_bucket_columns(PG_FUNCTION_ARGS)
 	CreateStmt *stmt;
 	ListCell *lc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	stmt = parse_columns(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	foreach(lc, stmt->tableElts)
 	{

@@ -85,7 +85,7 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 	int i;
 
 	require_select(rel);
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	document = document_of(fcinfo, rel);
 
 	span.rel = rel;

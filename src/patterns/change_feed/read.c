@@ -55,7 +55,7 @@ DP_ROUTED_FUNCTION(dp_change_feed_read, DP_ROUTE_WHOLE, 0)
 
 	if (!PG_ARGISNULL(2) && take < 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must be positive")));
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	limit = feed_limit(f);
 	SPI_connect();
 	if (!PG_ARGISNULL(1))

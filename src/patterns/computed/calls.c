@@ -42,7 +42,7 @@ dp_computed_fields(PG_FUNCTION_ARGS)
 	bool need_key;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	acc = dp_computed_compile(PG_GETARG_VARLENA_PP(0));
@@ -191,7 +191,7 @@ dp_computed_faults(PG_FUNCTION_ARGS)
 	bool reported = false;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (link.type == DP_TYPE_NULL || link.type == DP_TYPE_UNDEFINED)
 		return (Datum) 0;
 	g = dp_accumulation_make(c->acc);

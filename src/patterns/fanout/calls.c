@@ -93,7 +93,7 @@ DP_ROUTED_FUNCTION(dp_fanout_timeline, DP_ROUTE_WHOLE, 0)
 	dp_key_of_argument(dp_decl_of_table(t.f->derivation->target, "fanout", decl->name, NULL,
 										CurrentMemoryContext),
 					   fcinfo, 1, &key);
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
 	SPI_connect();
 	plan = dp_statement(decl, "SELECT t.doc FROM {relation} AS t WHERE t._id{own =}{$1 bson_value}",

@@ -171,7 +171,7 @@ scores_return(FunctionCallInfo fcinfo, bool reverse)
 	Range range;
 	DpKvScan scan;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	if (skip < 0 || take < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -227,7 +227,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 	int64 stop;
 	int64 n;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_SCORES))
 	{

@@ -414,7 +414,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must be zero or more")));
 	take = PG_GETARG_INT64(2);
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
 	if (dp_kv_key_write(&call, KV_SCORES, false))

@@ -240,7 +240,7 @@ DP_ROUTED_FUNCTION(dp_outlier_page_sql, DP_ROUTE_KEY, 1)
 	if (skip < 0 || take < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("skip and take must not be negative")));
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	SPI_connect();
 	doc = read_row(o, &key);

@@ -405,7 +405,7 @@ dp_payload_faults(PG_FUNCTION_ARGS)
 	DpValue value;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_key_of_argument(p->decl, fcinfo, 3, &key);
 	if (find_payload(p, doc, &value) && !dp_payload_is_packed(&value))
 		put_fault(rsinfo, psprintf("payload \"%s\"", p->field_text), "packed",

@@ -67,7 +67,7 @@ dp_polymorphic_errors(PG_FUNCTION_ARGS)
 	DpDecl *decl;
 	DpValue doc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
@@ -126,7 +126,7 @@ dp_polymorphic_elements(PG_FUNCTION_ARGS)
 	DpPath *path = dp_path_parse(VARDATA_ANY(by), VARSIZE_ANY_EXHDR(by));
 	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	path->nsteps--;
 	(void) dp_poly_each(path->nsteps > 0 ? path : NULL, &doc, put_item, fcinfo->resultinfo);
 	return (Datum) 0;

@@ -287,7 +287,7 @@ dp_polymorphic_columns(PG_FUNCTION_ARGS)
 	int n;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	deconstruct_array(schemas, ARR_ELEMTYPE(schemas), -1, false, TYPALIGN_INT, &values, &nulls, &n);
 	for (i = 0; i < n; i++)
 	{

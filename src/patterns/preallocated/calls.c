@@ -283,7 +283,7 @@ DP_ROUTED_FUNCTION(dp_preallocated_slots, DP_ROUTE_KEY, 1)
 	int n;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_key_of_argument(p->decl, fcinfo, 1, &key);
 	SPI_connect();
 	cells = seen_cells(p, &key, &claims, &n, &doc);

@@ -166,7 +166,7 @@ dp_reference_sites(PG_FUNCTION_ARGS)
 	DpRefSites sites;
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	field_arguments(fcinfo, &field, &id_field);
 	dp_ref_sites(field, id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)

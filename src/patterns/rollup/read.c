@@ -475,7 +475,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 	DpGroup *group;
 	StringInfoData sql;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	d = dp_derivation(dp_decl_find(PG_GETARG_OID(0), "rollup",
 								   text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	r = d->state;

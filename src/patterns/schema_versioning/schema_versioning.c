@@ -506,7 +506,7 @@ dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 	Relation rel = table_open(decl->relid, AccessShareLock);
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];

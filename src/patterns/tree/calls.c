@@ -56,7 +56,7 @@ DP_ROUTED_FUNCTION(dp_tree_ancestors_call, DP_ROUTE_WHOLE, 0)
 	List *above;
 	DpTreepathBuilder b;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 2);
 	above = dp_tree_read_above(tree, dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1)));
 
@@ -90,7 +90,7 @@ DP_ROUTED_FUNCTION(dp_tree_root_call, DP_ROUTE_WHOLE, 0)
 	DpTreeItem *node;
 	List *above;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 2);
 	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
 	above = dp_tree_read_above(tree, node);
@@ -110,7 +110,7 @@ DP_ROUTED_FUNCTION(dp_tree_lca_call, DP_ROUTE_WHOLE, 0)
 	List *lines[2];
 	DpTreeItem *found = NULL;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 3);
 	for (int i = 0; i < 2; i++)
 	{
@@ -143,7 +143,7 @@ DP_ROUTED_FUNCTION(dp_tree_children_call, DP_ROUTE_WHOLE, 0)
 	DpTree *tree;
 	struct varlena *id;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 2);
 	id = dp_tree_argument(fcinfo, 1);
 	put_children(rsinfo, tree, id == NULL ? NULL : dp_tree_read_node(tree, id), NULL);
@@ -163,7 +163,7 @@ DP_ROUTED_FUNCTION(dp_tree_siblings_call, DP_ROUTE_WHOLE, 0)
 	DpTreeItem *parent = NULL;
 	DpValue id;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 2);
 	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
 	if (dp_tree_parent(tree, node->doc, &id))
@@ -186,7 +186,7 @@ DP_ROUTED_FUNCTION(dp_tree_descendants_call, DP_ROUTE_WHOLE, 0)
 	struct varlena *path;
 	DpTreeItem *node;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	max_depth = dp_tree_depth_argument(fcinfo, 2);
 	tree = dp_tree_begin(fcinfo, 3);
 	id = dp_tree_argument(fcinfo, 1);

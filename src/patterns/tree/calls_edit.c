@@ -146,7 +146,7 @@ DP_ROUTED_FUNCTION(dp_tree_copy_call, DP_ROUTE_WHOLE, 0)
 	Datum array;
 	bool own_id;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 4);
 	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
 	argument = dp_tree_argument(fcinfo, 2);

@@ -295,7 +295,7 @@ dp_tree_faults(PG_FUNCTION_ARGS)
 	const char *texts[5];
 	int i;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 	tree = dp_tree_named(fcinfo);

@@ -273,7 +273,7 @@ DP_ROUTED_FUNCTION(dp_versioning_revisions, DP_ROUTE_KEY, 1)
 	bool any = false;
 	int64 newest = PG_NARGS() > 3 && !PG_ARGISNULL(3) ? Max(PG_GETARG_INT64(3), 1) : 0;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	history_begin(&h, fcinfo, 2);
 	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
 	if (newest > 0 && newest <= NEWEST_MAX && h.visible)
@@ -515,7 +515,7 @@ DP_ROUTED_FUNCTION(dp_versioning_as_of, DP_ROUTE_ROWS, 0)
 	Portal portal;
 	Datum at = PG_GETARG_DATUM(1);
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(1))
 		return (Datum) 0;
 	SPI_connect();
@@ -678,7 +678,7 @@ DP_ROUTED_FUNCTION(dp_versioning_diff, DP_ROUTE_KEY, 1)
 	struct varlena *a;
 	struct varlena *b;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 	history_begin(&h, fcinfo, 4);
@@ -739,7 +739,7 @@ DP_ROUTED_FUNCTION(dp_versioning_field_history, DP_ROUTE_KEY, 1)
 	List *numbers = NIL;
 	ListCell *lc;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(2))
 		return (Datum) 0;
 	pathtext = PG_GETARG_TEXT_PP(2);

@@ -670,7 +670,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	MemoryContext context;
 	MemoryContext old;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_require_owner(PG_GETARG_OID(0));
 	decl = dp_decl_find(PG_GETARG_OID(0), "versioning", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	v = dp_versioning(decl);

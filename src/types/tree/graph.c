@@ -100,7 +100,7 @@ dp_graph_lookup(PG_FUNCTION_ARGS)
 	Walk walk = { 0 };
 	struct varlena *start;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	walk.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	walk.max_depth = depth_argument(fcinfo, 4);
 	if (!PG_ARGISNULL(6))
@@ -130,7 +130,7 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 	struct varlena *target;
 	Steps steps = { 0 };
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	walk.max_depth = depth_argument(fcinfo, 5);
 	/* nodes are one level deeper than the documents that link to them */
 	if (walk.max_depth < PG_INT32_MAX)
