@@ -136,6 +136,7 @@ begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 	dp_bucket_keys_decode(rel, list_nth(plan->fdw_private, DP_PLAN_KEYS), plan->fdw_exprs,
 						  &scan->node->ss.ps, &scan->keys, &scan->nkeys);
 	scan->upper_plan = list_nth(plan->fdw_private, DP_PLAN_UPPER);
+	scan->fields = list_nth(plan->fdw_private, DP_PLAN_FIELDS);
 	scan->tail = PG_INT64_MIN;
 }
 
@@ -189,6 +190,7 @@ begin_tables(DpBucketScan *scan)
 	scan->span_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket span",
 											   ALLOCSET_DEFAULT_SIZES);
 	dp_bucket_reader_init(&scan->reader, estate->es_query_cxt);
+	scan->reader.fields = scan->fields;
 	scan->group_values = palloc(sizeof(Datum) * Max(rel->ngroups, 1));
 	scan->group_nulls = palloc(sizeof(bool) * Max(rel->ngroups, 1));
 	scan->rows.values = palloc0(sizeof(Datum *) * Max(rel->nvalues, 1));
