@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "bson/builder.h"
 #include "bson/cast.h"
 #include "bson/catalog.h"
 #include "index/field_index.h"
@@ -41,6 +42,14 @@ typedef struct Implied
 	int exact;     /* so many of them say all that the filter's comparison says */
 } Implied;
 
+/* A filter of the value of a group, which it calls "v" */
+struct DpBucketGroupFilter
+{
+	int group;
+	DpFilter *filter;
+	DpBuilder document;
+};
+
 /* How a query uses documents */
 typedef struct Uses
 {
@@ -59,6 +68,7 @@ static void add_group(Implied *implied, int group, DpComparison how, const DpVal
 static Expr *column_var(Implied *implied, const DpBucketColumn *column);
 static bool same_path(const DpPath *a, const DpPath *b);
 static int count_comparisons(const DpValue *filter);
+static bool add_conditions(DpBuilder *b, const DpValue *filter, const DpPath *path);
 static bool find_uses(Node *node, Uses *uses);
 static void add_name(Uses *uses, const char *name);
 
@@ -245,6 +255,142 @@ count_comparisons(const DpValue *filter)
 	return n;
 }
 
+/* ---------------------------------------------------------------- groups */
+
+List *
+dp_bucket_group_filters(DpBucketRel *rel, Index relid, Expr *clause)
+{
+	List *result = NIL;
+	Const *filter;
+	DpValue spec;
+
+	if (rel->doc == NULL || !is_filter(rel, relid, clause, &filter))
+		return NIL;
+	spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(filter->constvalue));
+	for (int i = 0; i < rel->ngroups; i++)
+	{
+		DpBuilder b;
+
+		dp_builder_init(&b, spec.len);
+		dp_builder_begin_document(&b);
+		dp_builder_begin_array_field(&b, "$and", 4);
+		if (add_conditions(&b, &spec, rel->group_paths[i]))
+		{
+			dp_builder_end(&b);
+			dp_builder_end(&b);
+			result = lappend(result,
+							 list_make2(makeInteger(i),
+										makeConst(dp_types()->bson, -1, InvalidOid, -1,
+												  PointerGetDatum(dp_builder_finish_bson(&b)),
+												  false, false)));
+		}
+	}
+	return result;
+}
+
+/*
+ * Appends the conditions of a filter on what is below a path, with "v" instead of the path; false
+ * if there are none.  Those that equal its value are keys.
+ */
+static bool
+add_conditions(DpBuilder *b, const DpValue *filter, const DpPath *path)
+{
+	DpIter iter;
+	DpElement e;
+	bool found = false;
+
+	check_stack_depth();
+	dp_iter_init_value(&iter, filter);
+	while (dp_iter_next(&iter, &e))
+	{
+		const char *rest = e.name;
+
+		if (strcmp(e.name, "$and") == 0)
+		{
+			DpIter inner;
+			DpValue part;
+
+			dp_iter_init_value(&inner, &e.value);
+			while (dp_iter_next_value(&inner, &part))
+				found |= add_conditions(b, &part, path);
+			continue;
+		}
+		for (int i = 0; i < path->nsteps && rest != NULL; i++)
+		{
+			uint32 len = path->steps[i].namelen;
+
+			if (i > 0 && *rest++ != '.')
+				rest = NULL;
+			else if (strncmp(rest, path->steps[i].name, len) != 0 || strcspn(rest, ".") != len)
+				rest = NULL;
+			else
+				rest += len;
+		}
+		if (rest != NULL && (*rest == '.' || dp_filter_is_operators(&e.value)))
+		{
+			char *name = psprintf("v%s", rest);
+
+			dp_builder_begin_document_field(b, "", 0);
+			dp_builder_append_value(b, name, strlen(name), &e.value);
+			dp_builder_end(b);
+			found = true;
+		}
+	}
+	return found;
+}
+
+List *
+dp_bucket_group_filters_compile(List *encoded)
+{
+	List *result = NIL;
+	ListCell *lc;
+
+	foreach(lc, encoded)
+	{
+		DpBucketGroupFilter *f = palloc(sizeof(DpBucketGroupFilter));
+		Const *filter = lsecond_node(Const, lfirst(lc));
+		DpValue *spec = palloc(sizeof(DpValue));
+
+		*spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(filter->constvalue));
+		f->group = intVal(linitial(lfirst(lc)));
+		f->filter = dp_filter_compile(spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+		dp_builder_init(&f->document, 256);
+		result = lappend(result, f);
+	}
+	return result;
+}
+
+bool
+dp_bucket_group_passes(DpBucketScan *scan)
+{
+	ListCell *lc;
+
+	foreach(lc, scan->group_filters)
+	{
+		DpBucketGroupFilter *f = lfirst(lc);
+		AttrNumber attnum = scan->rel->groups[f->group]->packed;
+		DpValue doc;
+
+		dp_builder_reset(&f->document);
+		dp_builder_begin_document(&f->document);
+		if (!scan->packed_slot->tts_isnull[attnum - 1])
+		{
+			Datum datum = scan->packed_slot->tts_values[attnum - 1];
+			struct varlena *stored = PG_DETOAST_DATUM_PACKED(datum);
+			DpValue value = dp_value_of_varlena(stored);
+
+			dp_builder_append_value(&f->document, "v", 1, &value);
+			if (PointerGetDatum(stored) != datum)
+				pfree(stored);
+		}
+		dp_builder_end(&f->document);
+		doc = dp_builder_view(&f->document, DP_TYPE_DOCUMENT);
+		if (!dp_filter_match(f->filter, &doc))
+			return false;
+	}
+	return true;
+}
+
 /* ---------------------------------------------------------------- order */
 
 bool
@@ -329,6 +475,18 @@ find_uses(Node *node, Uses *uses)
 				add_name(uses, path->steps[0].name);
 				return false;
 			}
+		if (dp_doc_is_call(node, "bson_eval", dp_types()->bson_value, &argument))
+		{
+			DpValue expression =
+				dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(argument->constvalue));
+			const char *path = expression.type == DP_TYPE_STRING ? DP_STRING_DATA(&expression) : "";
+
+			if (path[0] == '$' && path[1] != '$')
+			{
+				add_name(uses, pnstrdup(path + 1, strcspn(path + 1, ".")));
+				return false;
+			}
+		}
 		for (int i = 0; i < lengthof(by_document); i++)
 			if (dp_doc_is_call(node, by_document[i], dp_types()->bson, &argument))
 			{

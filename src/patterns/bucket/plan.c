@@ -610,6 +610,7 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 	List *exact = NIL;
 	List *values = NIL;
 	List *encoded;
+	List *group_filters = NIL;
 	List *needed;
 	ListCell *lc;
 	ListCell *lc2;
@@ -638,12 +639,18 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 			exact = lappend(exact, rinfo->clause);
 		else
 			local = lappend(local, rinfo->clause);
+		if (key == NULL && !list_member_ptr(planned->covered, rinfo) &&
+			restriction_is_securely_promotable(rinfo, baserel))
+			group_filters =
+				list_concat(group_filters, dp_bucket_group_filters(planned->rel, baserel->relid,
+																   rinfo->clause));
 	}
 	encoded = dp_bucket_keys_encode(keys, &values);
 	needed = needed_columns(planned->rel, baserel, local);
 	return make_foreignscan(tlist, local, baserel->relid, values,
-							list_make5(best_path->fdw_private, needed, encoded, NIL,
-									   needed_fields(root, planned->rel, baserel, needed)),
+							lappend(list_make5(best_path->fdw_private, needed, encoded, NIL,
+											   needed_fields(root, planned->rel, baserel, needed)),
+									group_filters),
 							NIL, exact, outer_plan);
 }
 

@@ -137,6 +137,8 @@ begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 						  &scan->node->ss.ps, &scan->keys, &scan->nkeys);
 	scan->upper_plan = list_nth(plan->fdw_private, DP_PLAN_UPPER);
 	scan->fields = list_nth(plan->fdw_private, DP_PLAN_FIELDS);
+	scan->group_filters =
+		dp_bucket_group_filters_compile(list_nth(plan->fdw_private, DP_PLAN_GROUP_FILTERS));
 	scan->tail = PG_INT64_MIN;
 }
 
@@ -692,7 +694,7 @@ dp_bucket_scan_next(DpBucketScan *scan)
 	}
 }
 
-/* Whether the header of the open bucket says that no row can match. */
+/* Whether the header or the group of the open bucket says that no row can match. */
 bool
 dp_bucket_scan_hopeless(DpBucketScan *scan)
 {
@@ -706,7 +708,7 @@ dp_bucket_scan_hopeless(DpBucketScan *scan)
 		if (scan->keys[i].column->role == DP_BUCKET_VALUE && value_excluded(scan, &scan->keys[i]))
 			return true;
 	}
-	return false;
+	return !dp_bucket_group_passes(scan);
 }
 
 /* The rows of the open bucket that match the keys on time. */

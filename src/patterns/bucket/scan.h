@@ -78,6 +78,19 @@ extern DpBucketKey *dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index rel
 extern List *dp_bucket_filter_keys(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel,
 								   RestrictInfo *rinfo, bool *covered);
 
+/*
+ * What it says of what is below the fields of the group, so that buckets are skipped: a list for
+ * plans, and compiled in the current context.
+ */
+typedef struct DpBucketGroupFilter DpBucketGroupFilter;
+struct DpBucketScan;
+
+extern List *dp_bucket_group_filters(DpBucketRel *rel, Index relid, Expr *clause);
+extern List *dp_bucket_group_filters_compile(List *encoded);
+
+/* Whether the bucket in packed_slot passes these. */
+extern bool dp_bucket_group_passes(struct DpBucketScan *scan);
+
 /* Whether an expression sorts documents by the time. */
 extern bool
 dp_bucket_is_time_order(DpBucketRel *rel, Index relid, Expr *expr, bool *descending);
@@ -140,7 +153,8 @@ enum
 	DP_PLAN_NEEDED, /* integer list: attnums of the columns that rows need */
 	DP_PLAN_KEYS,   /* as encoded by dp_bucket_keys_encode() */
 	DP_PLAN_UPPER,  /* aggregates, or NIL */
-	DP_PLAN_FIELDS  /* of the only column of documents that rows need (String); NIL: all */
+	DP_PLAN_FIELDS, /* of the only column of documents that rows need (String); NIL: all */
+	DP_PLAN_GROUP_FILTERS
 };
 
 extern void dp_bucket_plan_routine(FdwRoutine *routine);
@@ -190,7 +204,8 @@ typedef struct DpBucketScan
 	DpBucketColumn **needed;
 	bool need_time;
 	bool need_ctid;
-	List *fields; /* of documents (String); NIL: all */
+	List *fields;        /* of documents (String); NIL: all */
+	List *group_filters; /* of DpBucketGroupFilter */
 
 	/* keys, and their values */
 	int nkeys;

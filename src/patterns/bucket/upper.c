@@ -525,7 +525,8 @@ dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path,
 			needed = list_append_unique_int(needed, attnum);
 	}
 	return make_foreignscan(tlist, upper->having, 0, values,
-							list_make5(best_path->fdw_private, needed, encoded,
-									   list_make3(upper->groups, upper->aggregates, filters), NIL),
+							lappend(list_make5(best_path->fdw_private, needed, encoded,
+											   list_make3(upper->groups, upper->aggregates, filters), NIL),
+									NIL),
 							upper->scan_tlist, NIL, NULL);
 }
