@@ -73,6 +73,11 @@ BEGIN
     RAISE EXCEPTION 'pages cannot have "pack_after" or "retain"'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF @extschema@.bson_exists(options, 'doc_at')
+      AND @extschema@.bson_get_text(options, 'same_slot') = 'add' THEN
+    RAISE EXCEPTION 'documents cannot be added' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'same_slot of a time series is refuse, replace or keep.';
+  END IF;
   -- raises errors in the span, the origin and the time zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
@@ -87,7 +92,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_verify(regclass, bson) IS
-  'error 22023 for a span, a granularity and an origin that do not fit each other';
+  'error 22023 for a span, a granularity, an origin and same_slot that do not fit each other';
 
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
@@ -215,10 +220,6 @@ BEGIN
   IF timeseries IS NOT NULL THEN
     SELECT t.* INTO group_by, time_field, span
       FROM docpatterns._bucket_timeseries(timeseries, group_by, time_field, span) t;
-    IF same_slot = 'add' THEN
-      RAISE EXCEPTION 'documents cannot be added' USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'same_slot of a time series is refuse, replace or keep.';
-    END IF;
     names := group_by || ARRAY[time_field, 'doc'];
     types := array_fill('@extschema@.bson_value'::text, ARRAY[cardinality(group_by)])
       || ARRAY['timestamp with time zone', '@extschema@.bson'];

@@ -261,5 +261,50 @@ SELECT is((SELECT count(*) FROM r), (SELECT count(*) FROM c), 'retain is expireA
 
 -- As a source ----------------------------------------------------------------------------------------------------------------
 
-CREATE TABLE sensors (_id bson_value PRIMARY KEY, doc bson NOT NULL);
 SELECT bucket_create('s', timeseries => '{timeField: "ts", metaField: "meta"}', group_by => '{meta.sensor}') \g /dev/null
+SELECT collection_create('sensors') \g /dev/null
+INSERT INTO sensors (doc) SELECT bson_build('_id', i) FROM generate_series(1, 3) i;
+SELECT computed_enable('sensors', source => 's', on_field => 'meta.sensor', fields => '{n: {$count: {}}, total: {$sum: "$temp"}}', name => 'totals') \g /dev/null
+SELECT rollup_enable('s', 'hours', '{n: {$count: {}}, top: {$max: "$temp"}}', time_field => 'ts', levels => '{hour,day}', group_by => '{meta.room}') \g /dev/null
+CREATE FUNCTION wrong() RETURNS text LANGUAGE sql AS $$
+  SELECT string_agg(format('%s has %s of %s', t._id, t.doc, x), ', ') FROM sensors t
+  LEFT JOIN (SELECT doc -> 'meta.sensor' AS sensor, bson_build('_id', doc -> 'meta.sensor', 'n', count(*)::int, 'total', sum(doc -> 'temp')) AS x FROM s GROUP BY 1) q ON q.sensor = t._id
+  WHERE coalesce(x, bson_build('_id', t._id, 'n', 0, 'total', 0)) <> t.doc $$;
+CREATE FUNCTION wrong_hours() RETURNS bigint LANGUAGE sql AS $$
+  SELECT count(*) FROM (SELECT doc -> 'meta.room' AS room, (doc -> 'start')::timestamptz AS start, (doc -> 'n')::int AS n, doc -> 'top' AS top FROM hours WHERE doc ->> 'level' = 'hour') a
+    FULL JOIN (SELECT doc -> 'meta.room' AS room, date_trunc('hour', ts) AS start, count(*)::int AS n, max(doc -> 'temp') AS top FROM s GROUP BY 1, 2) b USING (room, start) WHERE (a.n, a.top) IS DISTINCT FROM (b.n, b.top) $$;
+INSERT INTO s (doc) SELECT bson_build('ts', timestamptz '2024-01-01' + i * interval '1 min', 'meta', bson_build('sensor', 1 + i % 3, 'room', 'r' || i % 2), 'temp', i % 7) FROM generate_series(0, 1299) i;
+SELECT is(wrong(), NULL, 'computed fields of documents');
+SELECT is(wrong_hours(), 0::bigint, 'roll-up of documents');
+SELECT bucket_pack('s') \g /dev/null
+SELECT collection_update('s', '{"meta.sensor": 2, temp: 3}', '{$set: {"meta.sensor": 3, "meta.room": "r0"}}', multi => true) \g /dev/null
+SELECT collection_delete('s', '{ts: {$lt: ISODate("2024-01-01T05:30:00Z")}, "meta.sensor": 1}', multi => true) \g /dev/null
+SELECT is(wrong(), NULL, 'computed after changes');
+SELECT is(wrong_hours(), 0::bigint, 'rolled up after changes');
+SELECT bucket_drop_before('s', '2024-01-01 08:00Z') \g /dev/null
+SELECT is(wrong(), NULL, 'computed after a drop of old spans');
+SELECT is(wrong_hours(), 0::bigint, 'rolled up after it');
+SELECT is((SELECT count(*) FROM pattern_check('sensors')) + (SELECT count(*) FROM pattern_check('s')), 0::bigint, 'and the checks say so');
+
+-- One document per slot ----------------------------------------------------------------------------------------------------------
+
+SELECT bucket_create('slots', timeseries => '{timeField: "ts", metaField: "meta"}', granularity => '1 minute', same_slot => 'replace') \g /dev/null
+SELECT collection_insert('slots', '{ts: ISODate("2024-01-01T10:00:05Z"), meta: 1, n: 1}', '{ts: ISODate("2024-01-01T10:00:25Z"), meta: 1, n: 2}', '{ts: ISODate("2024-01-01T10:00:05Z"), meta: 2, n: 3}') \g /dev/null
+SELECT is((SELECT array_agg((ts, doc -> 'n')::text ORDER BY doc -> 'n') FROM slots), '{"(\"2024-01-01 10:00:25+00\",2)","(\"2024-01-01 10:00:05+00\",3)"}', 'a second document of a slot replaces the first');
+SELECT throws_ok($$SELECT pattern_alter('slots', 'ts', '{same_slot: "add"}')$$, '22023', 'documents cannot be added');
+
+-- A partition ----------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE parted (meta bson_value, ts timestamptz NOT NULL, doc bson NOT NULL) PARTITION BY RANGE (ts);
+ALTER TABLE parted ATTACH PARTITION slots FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+SELECT is(collection_count('parted', '{meta: 1}'), 1::bigint, 'as a partition');
+SELECT is((SELECT array_agg(doc -> 'n' ORDER BY ts) FROM parted WHERE doc @@ '{ts: {$gt: ISODate("2024-01-01T00:00:00Z")}}'), '{3,2}', 'of a table that is read by fields');
+SELECT throws_ok($$INSERT INTO parted VALUES (1::int::bson_value, '2024-05-05', '{ts: ISODate("2024-05-05T00:00:00Z"), meta: 2}')$$, '23514', 'column "meta" of "slots" follows a field of the document');
+
+-- Out again -----------------------------------------------------------------------------------------------------------------
+
+SELECT pattern_disable('g', 'ts') \g /dev/null
+SELECT is((SELECT relkind FROM pg_class WHERE oid = 'g'::regclass), 'r', 'a plain table with the documents');
+SELECT is((SELECT count(*) FROM g JOIN r ON g.doc = r.doc), (SELECT count(*) FROM r), 'which are still those');
+
+SELECT * FROM finish();

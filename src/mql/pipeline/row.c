@@ -32,7 +32,7 @@
 /* Fields in one call of bson_build(): functions have at most 100 arguments */
 #define BUILD_FIELDS 49
 
-bool (*dp_row_documents_hook)(Oid relid) = NULL;
+bool (*dp_documents_hook)(Oid relid) = NULL;
 
 static DpRowKind kind_of(Oid type);
 static DpValue divide(const DpRow *row, const DpValue *filter, StringInfo sql);
@@ -94,11 +94,16 @@ dp_row_open(Oid relid)
 		row->columns = lappend(row->columns, c);
 	}
 	relation_close(rel, AccessShareLock);
-	if (has_document || (row->doc != NULL && (dp_row_column(row, "_id") != NULL ||
-											  (dp_row_documents_hook != NULL &&
-											   dp_row_documents_hook(relid)))))
+	if (has_document ||
+		(row->doc != NULL && (dp_row_column(row, "_id") != NULL || dp_has_documents(relid))))
 		return NULL;
 	return row;
+}
+
+bool
+dp_has_documents(Oid relid)
+{
+	return dp_documents_hook != NULL && dp_documents_hook(relid);
 }
 
 static DpRowKind

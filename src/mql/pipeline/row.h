@@ -50,7 +50,8 @@ typedef struct DpRow
 } DpRow;
 
 /* Whether the documents of a foreign table have all that its other columns say. */
-extern bool (*dp_row_documents_hook)(Oid relid);
+extern bool (*dp_documents_hook)(Oid relid);
+extern bool dp_has_documents(Oid relid);
 
 /*
  * NULL for what is no table or view, and for a relation with a column of type bson: unless it is

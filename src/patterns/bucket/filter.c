@@ -108,8 +108,8 @@ dp_bucket_filter_keys(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, 
 	compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	MemoryContextSwitchTo(planner);
 	dp_filter_each_comparison(compiled, add_comparison, &implied);
-	*covered = implied.exact == list_length(implied.clauses) &&
-			   implied.exact == count_comparisons(&spec);
+	*covered =
+		implied.exact == list_length(implied.clauses) && implied.exact == count_comparisons(&spec);
 	MemoryContextDelete(scratch);
 	foreach(lc, implied.clauses)
 	{
@@ -249,13 +249,34 @@ count_comparisons(const DpValue *filter)
 		else if (e.name[0] == '$')
 			return -1;
 		else
-			n += dp_filter_is_operators(&e.value) ? dp_document_count(e.value.data, e.value.len)
-												  : 1;
+			n +=
+				dp_filter_is_operators(&e.value) ? dp_document_count(e.value.data, e.value.len) : 1;
 	}
 	return n;
 }
 
 /* ---------------------------------------------------------------- groups */
+
+DpBucketColumn *
+dp_bucket_field_column(DpBucketRel *rel, Index relid, Node *expr)
+{
+	Const *argument;
+	Var *doc;
+	char *field;
+	DpPath *path;
+
+	if (rel->doc == NULL || !dp_doc_is_call(expr, "bson_get", TEXTOID, &argument))
+		return NULL;
+	doc = dp_call_column(expr);
+	if (doc->varno != relid || doc->varlevelsup != 0 || doc->varattno != rel->doc->attnum)
+		return NULL;
+	field = TextDatumGetCString(argument->constvalue);
+	path = dp_path_parse(field, strlen(field));
+	for (int i = 0; i < rel->ngroups; i++)
+		if (same_path(path, rel->group_paths[i]))
+			return rel->groups[i];
+	return NULL;
+}
 
 List *
 dp_bucket_group_filters(DpBucketRel *rel, Index relid, Expr *clause)
@@ -278,11 +299,11 @@ dp_bucket_group_filters(DpBucketRel *rel, Index relid, Expr *clause)
 		{
 			dp_builder_end(&b);
 			dp_builder_end(&b);
-			result = lappend(result,
-							 list_make2(makeInteger(i),
-										makeConst(dp_types()->bson, -1, InvalidOid, -1,
-												  PointerGetDatum(dp_builder_finish_bson(&b)),
-												  false, false)));
+			result =
+				lappend(result, list_make2(makeInteger(i),
+										   makeConst(dp_types()->bson, -1, InvalidOid, -1,
+													 PointerGetDatum(dp_builder_finish_bson(&b)),
+													 false, false)));
 		}
 	}
 	return result;
@@ -422,8 +443,7 @@ dp_bucket_is_time_order(DpBucketRel *rel, Index relid, Expr *expr, bool *descend
 /* ---------------------------------------------------------------- fields */
 
 List *
-dp_bucket_fields_read(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel,
-					  AttrNumber attnum)
+dp_bucket_fields_read(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, AttrNumber attnum)
 {
 	Uses uses = { .relid = baserel->relid, .doc = attnum };
 
@@ -477,8 +497,7 @@ find_uses(Node *node, Uses *uses)
 			}
 		if (dp_doc_is_call(node, "bson_eval", dp_types()->bson_value, &argument))
 		{
-			DpValue expression =
-				dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(argument->constvalue));
+			DpValue expression = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(argument->constvalue));
 			const char *path = expression.type == DP_TYPE_STRING ? DP_STRING_DATA(&expression) : "";
 
 			if (path[0] == '$' && path[1] != '$')
@@ -503,8 +522,7 @@ find_uses(Node *node, Uses *uses)
 
 					dp_iter_init_value(&iter, &spec);
 					while (dp_iter_next(&iter, &field))
-						names =
-							lappend(names, pnstrdup(field.name, strcspn(field.name, ".")));
+						names = lappend(names, pnstrdup(field.name, strcspn(field.name, ".")));
 				}
 				if (names == NIL)
 					break;

@@ -604,18 +604,18 @@ follow_document(Modify *modify, TupleTableSlot *slot, EState *estate)
 	Bitmapset *assigned =
 		modify->operation == CMD_UPDATE ? ExecGetUpdatedCols(modify->info, estate) : NULL;
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	DpValue doc = dp_value_of_document(
-		PG_DETOAST_DATUM_PACKED(modify->values[rel->doc - rel->columns]));
+	DpValue doc =
+		dp_value_of_document(PG_DETOAST_DATUM_PACKED(modify->values[rel->doc - rel->columns]));
 
 	for (int i = -1; i < rel->ngroups; i++)
 	{
 		DpBucketColumn *column = i < 0 ? rel->time : rel->groups[i];
 		int at = column - rel->columns;
 		Datum given = modify->values[at];
-		bool is_given = !modify->nulls[at] &&
-						(modify->operation != CMD_UPDATE ||
-						 bms_is_member(column->attnum - FirstLowInvalidHeapAttributeNumber,
-									   assigned));
+		bool is_given =
+			!modify->nulls[at] &&
+			(modify->operation != CMD_UPDATE ||
+			 bms_is_member(column->attnum - FirstLowInvalidHeapAttributeNumber, assigned));
 		bool same;
 		DpValue value;
 
@@ -678,11 +678,10 @@ field_of(DpBucketRel *rel, const DpValue *doc, const DpPath *path, DpValue *valu
 
 			initStringInfo(&field);
 			dp_path_to_text(&field, path);
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("field \"%s\" of a document of \"%s\" must not be an array",
-							field.data, dp_bucket_rel_name(rel)),
-					 errdetail("Documents are grouped by this field.")));
+			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+							errmsg("field \"%s\" of a document of \"%s\" must not be an array",
+								   field.data, dp_bucket_rel_name(rel)),
+							errdetail("Documents are grouped by this field.")));
 		}
 	}
 	return true;

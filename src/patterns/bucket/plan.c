@@ -49,8 +49,8 @@ static List *order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 					  bool backward);
 static bool group_fixed(DpBucketColumn *column, List *keys);
 static bool index_useful(DpBucketRel *rel, List *keys);
-static List *keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos,
-					 List **covered);
+static List *
+keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos, List **covered);
 static void
 scan_cost(DpBucketPlanned *planned, RelOptInfo *baserel, double rows, Cost *startup, Cost *total);
 static void index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
@@ -59,8 +59,7 @@ static ForeignScan *
 make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path, List *tlist,
 		  List *scan_clauses, Plan *outer_plan);
 static List *needed_columns(DpBucketRel *rel, RelOptInfo *baserel, List *clauses);
-static List *
-needed_fields(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *needed);
+static List *needed_fields(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *needed);
 
 /* The callbacks of planning. */
 void
@@ -265,8 +264,7 @@ last_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 		query->groupingSets != NIL || query->hasWindowFuncs || query->hasTargetSRFs ||
 		query->havingQual != NULL || query->rowMarks != NIL ||
 		baserel->reloptkind != RELOPT_BASEREL || !bms_equal(root->all_baserels, baserel->relids) ||
-		!dp_bucket_decides(baserel) ||
-		contain_volatile_functions((Node *) query->targetList))
+		!dp_bucket_decides(baserel) || contain_volatile_functions((Node *) query->targetList))
 		return;
 	foreach(lc, planned->keys)
 	{
@@ -457,12 +455,9 @@ column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, Equi
 			  void *arg)
 {
 	ColumnMember *wanted = arg;
-	Node *expr = (Node *) em->em_expr;
 
-	while (expr != NULL && IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	return expr != NULL && IsA(expr, Var) && ((Var *) expr)->varno == baserel->relid &&
-		   ((Var *) expr)->varattno == wanted->column->attnum;
+	return em->em_expr != NULL &&
+		   dp_bucket_column_of(wanted->rel, baserel->relid, (Node *) em->em_expr) == wanted->column;
 }
 
 /* Returns the order of rows from the indexes, as far as the query uses it; NIL if not at all. */
@@ -549,8 +544,7 @@ keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos, 
 		{
 			bool all;
 
-			result =
-				list_concat(result, dp_bucket_filter_keys(root, rel, baserel, rinfo, &all));
+			result = list_concat(result, dp_bucket_filter_keys(root, rel, baserel, rinfo, &all));
 			if (all)
 				*covered = lappend(*covered, rinfo);
 		}
@@ -642,8 +636,8 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 		if (key == NULL && !list_member_ptr(planned->covered, rinfo) &&
 			restriction_is_securely_promotable(rinfo, baserel))
 			group_filters =
-				list_concat(group_filters, dp_bucket_group_filters(planned->rel, baserel->relid,
-																   rinfo->clause));
+				list_concat(group_filters,
+							dp_bucket_group_filters(planned->rel, baserel->relid, rinfo->clause));
 	}
 	encoded = dp_bucket_keys_encode(keys, &values);
 	needed = needed_columns(planned->rel, baserel, local);

@@ -97,10 +97,10 @@ DP_DEFINE_PATTERN(bucket) = { .name = "bucket",
 static void
 bucket_init(void)
 {
-	dp_row_documents_hook = has_documents;
+	dp_documents_hook = has_documents;
 }
 
-/* For dp_row_documents_hook. */
+/* For dp_documents_hook. */
 static bool
 has_documents(Oid relid)
 {

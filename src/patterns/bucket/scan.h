@@ -55,7 +55,7 @@ typedef struct DpBucketKey
 	/* planner */
 	Expr *value;
 	Expr *clause;
-	RestrictInfo *rinfo; /* the original clause; keeps the selectivity */
+	RestrictInfo *rinfo;  /* the original clause; keeps the selectivity */
 	RestrictInfo *filter; /* it follows from that filter of documents; or NULL */
 
 	/* executor */
@@ -70,6 +70,12 @@ typedef struct DpBucketKey
  * query, or NULL if it is none.
  */
 extern DpBucketKey *dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause);
+
+/* The column that an expression is, or NULL. */
+extern DpBucketColumn *dp_bucket_column_of(DpBucketRel *rel, Index relid, Node *expr);
+
+/* The column of the group that follows the field (doc -> 'path') that an expression is, or NULL. */
+extern DpBucketColumn *dp_bucket_field_column(DpBucketRel *rel, Index relid, Node *expr);
 
 /*
  * What a filter of documents says of the group and the time.  covered: the scan decides it without
@@ -92,12 +98,11 @@ extern List *dp_bucket_group_filters_compile(List *encoded);
 extern bool dp_bucket_group_passes(struct DpBucketScan *scan);
 
 /* Whether an expression sorts documents by the time. */
-extern bool
-dp_bucket_is_time_order(DpBucketRel *rel, Index relid, Expr *expr, bool *descending);
+extern bool dp_bucket_is_time_order(DpBucketRel *rel, Index relid, Expr *expr, bool *descending);
 
 /* The fields (String) that a query reads of a column of documents; NIL: all. */
-extern List *dp_bucket_fields_read(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel,
-								   AttrNumber attnum);
+extern List *
+dp_bucket_fields_read(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, AttrNumber attnum);
 
 /* Keys as fdw_private and fdw_exprs carry them. */
 extern List *dp_bucket_keys_encode(List *keys, List **values);

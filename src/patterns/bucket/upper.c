@@ -526,7 +526,9 @@ dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path,
 	}
 	return make_foreignscan(tlist, upper->having, 0, values,
 							lappend(list_make5(best_path->fdw_private, needed, encoded,
-											   list_make3(upper->groups, upper->aggregates, filters), NIL),
+											   list_make3(upper->groups, upper->aggregates,
+														  filters),
+											   NIL),
 									NIL),
 							upper->scan_tlist, NIL, NULL);
 }
