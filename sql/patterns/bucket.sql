@@ -288,8 +288,8 @@ BEGIN
     'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}')
       FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
     'time_at', array_position(names, time_field),
-    'doc_at', CASE WHEN timeseries IS NOT NULL THEN cardinality(names) END, 'link_id', link_id, 'second_link_id',
-        link_id || '.recent'));
+    'doc_at', CASE WHEN timeseries IS NOT NULL THEN cardinality(names) END,
+    'link_id', link_id, 'second_link_id', link_id || '.recent'));
   PERFORM docpatterns._bucket_verify(NULL, options);
 
   EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
