@@ -52,8 +52,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
   SET docpatterns.max_document_size = '1073740799' AS $$
   SELECT d.rel, d.pattern, d.name,
     @extschema@.bson_unset(d.options, 'link_id', 'second_link_id', 'removed_link_id', 'group_at',
-        'time_at',
-      'name'),
+        'time_at', 'doc_at', 'name'),
     ARRAY(SELECT DISTINCT s.rel FROM unnest(docpatterns._pattern_link_ids(d.options)) AS l (id)
       CROSS JOIN LATERAL docpatterns._pattern_side(l.id, d.rel) AS s (rel)
       WHERE EXISTS (SELECT FROM docpatterns._pattern_anchors(s.rel) AS a WHERE a.label = l.id)

@@ -73,6 +73,11 @@ BEGIN
     RAISE EXCEPTION 'pages cannot have "pack_after" or "retain"'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF @extschema@.bson_exists(options, 'doc_at')
+      AND @extschema@.bson_get_text(options, 'same_slot') = 'add' THEN
+    RAISE EXCEPTION 'documents cannot be added' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'same_slot of a time series is refuse, replace or keep.';
+  END IF;
   -- raises errors in the span, the origin and the time zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
@@ -87,7 +92,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_verify(regclass, bson) IS
-  'error 22023 for a span, a granularity and an origin that do not fit each other';
+  'error 22023 for a span, a granularity, an origin and same_slot that do not fit each other';
 
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
@@ -98,7 +103,7 @@ CREATE FUNCTION bucket_create(
   granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL,
   end_date text DEFAULT 'inclusive',
   columns_of text DEFAULT NULL, name text DEFAULT NULL, pack_after interval DEFAULT NULL,
-  retain interval DEFAULT NULL) RETURNS regclass
+  retain interval DEFAULT NULL, timeseries bson DEFAULT NULL) RETURNS regclass
 LANGUAGE docpatterns VOLATILE AS $$
 BEGIN
   RETURN docpatterns._bucket_create(
@@ -108,23 +113,72 @@ BEGIN
     (SELECT pg_catalog.array_agg(c.not_null) FROM docpatterns._bucket_columns(columns) c),
     columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count,
     max_bytes, granularity, same_slot,
-    document, end_date, name, pack_after, retain);
+    document, end_date, name, pack_after, retain, timeseries);
 END
 $$;
 COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int,
-  interval, text, bson, text, text, text, interval, interval) IS
+  interval, text, bson, text, text, text, interval, interval, bson) IS
   'Creates a relation of measurements stored in buckets: one for each group and span, of at most '
   'max_count measurements and max_bytes; span NULL makes pages without time. columns as in CREATE '
-  'TABLE, or those of a table (columns_of). pattern_maintain() packs a span pack_after its end '
-  '(default: at once) and deletes it retain after its end (default: never). Returns the relation. '
-  'Needs CREATE on the schema. The errors are listed below';
+  'TABLE, or those of a table (columns_of), or documents (timeseries: the options of a time series '
+  'collection of MongoDB). pattern_maintain() packs a span pack_after its end (default: at once) '
+  'and deletes it retain after its end (default: never). Returns the relation. Needs CREATE on the '
+  'schema. The errors are listed below';
+
+CREATE FUNCTION docpatterns._bucket_timeseries(timeseries bson, INOUT group_by text[],
+  INOUT time_field text, INOUT span interval)
+LANGUAGE docpatterns IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  field text;
+  kind text;
+BEGIN
+  FOR field IN SELECT k FROM @extschema@.bson_keys(timeseries) k LOOP
+    kind := CASE WHEN field IN ('timeField', 'metaField', 'granularity') THEN 'string'
+      WHEN field IN ('bucketMaxSpanSeconds', 'bucketRoundingSeconds') THEN 'number' END;
+    IF kind IS NULL THEN
+      RAISE EXCEPTION 'time series have no option "%"', field
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Use timeField, metaField, granularity, '
+          'bucketMaxSpanSeconds and bucketRoundingSeconds.';
+    END IF;
+    IF NOT timeseries OPERATOR(@extschema@.@@) @extschema@.bson_build(field,
+        @extschema@.bson_build('$type', kind)) THEN
+      RAISE EXCEPTION 'option "%" of a time series must be a %', field, kind
+        USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+  END LOOP;
+  IF time_field IS NOT NULL THEN
+    RAISE EXCEPTION 'time_field and timeseries cannot be combined'
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'The time is the field timeField.';
+  END IF;
+  time_field := @extschema@.bson_get_text(timeseries, 'timeField');
+  IF time_field IS NULL THEN
+    RAISE EXCEPTION 'a time series requires a timeField'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF group_by = '{}' THEN
+    group_by := array_remove(ARRAY[@extschema@.bson_get_text(timeseries, 'metaField')], NULL);
+  END IF;
+  field := @extschema@.bson_get_text(timeseries, 'granularity');
+  IF field NOT IN ('seconds', 'minutes', 'hours') THEN
+    RAISE EXCEPTION 'granularity of a time series must be seconds, minutes or hours, not "%"', field
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  span := coalesce(
+    @extschema@.bson_get_text(timeseries, 'bucketMaxSpanSeconds')::float8 * interval '1 second',
+    CASE field WHEN 'seconds' THEN interval '1 hour' WHEN 'minutes' THEN '1 day'
+      WHEN 'hours' THEN '30 days' END, span);
+END
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_timeseries(bson, text[], text, interval) IS
+  'the options of a time series collection of MongoDB as those of bucket_create; error 22023';
 
 CREATE FUNCTION docpatterns._bucket_create(
   ident text[], schema_name text, names text[], types text[], not_nulls boolean[],
   columns_of regclass, group_by text[], time_field text,
   span interval, origin timestamptz, time_zone text, max_count int, max_bytes int,
   granularity interval, same_slot text,
-  document bson, end_date text, name text, pack_after interval, retain interval) RETURNS regclass
+  document bson, end_date text, name text, pack_after interval, retain interval, timeseries bson)
+  RETURNS regclass
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres
   SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
 DECLARE
@@ -156,14 +210,22 @@ BEGIN
   END IF;
   PERFORM docpatterns._tenant_refuse(schema_name, 'a relation of buckets');
   base := format('%I.%I', schema_name, table_name);
-  name := coalesce(name, time_field, 'page');
   group_by := coalesce(group_by, '{}');
 
   -- columns
-  IF (names IS NULL) = (columns_of IS NULL) THEN
-    RAISE EXCEPTION 'exactly one of columns and columns_of must be specified'
+  IF num_nonnulls(names, columns_of, timeseries) <> 1 THEN
+    RAISE EXCEPTION 'exactly one of columns, columns_of and timeseries must be specified'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  IF timeseries IS NOT NULL THEN
+    SELECT t.* INTO group_by, time_field, span
+      FROM docpatterns._bucket_timeseries(timeseries, group_by, time_field, span) t;
+    names := group_by || ARRAY[time_field, 'doc'];
+    types := array_fill('@extschema@.bson_value'::text, ARRAY[cardinality(group_by)])
+      || ARRAY['timestamp with time zone', '@extschema@.bson'];
+    not_nulls := array_fill(false, ARRAY[cardinality(group_by)]) || ARRAY[true, true];
+  END IF;
+  name := coalesce(name, time_field, 'page');
   IF columns_of IS NOT NULL THEN
     SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(a.attnotnull ORDER BY a.attnum),
            array_agg(format_type(a.atttypid, a.atttypmod) ||
@@ -225,8 +287,9 @@ BEGIN
     'pack_after', pack_after::text, 'retain', retain::text, 'end_date', end_date,
     'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}')
       FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
-    'time_at', array_position(names, time_field), 'link_id', link_id, 'second_link_id',
-        link_id || '.recent'));
+    'time_at', array_position(names, time_field),
+    'doc_at', CASE WHEN timeseries IS NOT NULL THEN cardinality(names) END,
+    'link_id', link_id, 'second_link_id', link_id || '.recent'));
   PERFORM docpatterns._bucket_verify(NULL, options);
 
   EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
@@ -248,7 +311,7 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_create(text[], text, text[], text[], boolean[], regclass,
   text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text, interval,
-  interval) IS
+  interval, bson) IS
   'bucket_create with names resolved';
 
 -- The documents: one for each bucket, waiting measurements included.

@@ -60,7 +60,6 @@ static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static Expr *key(Conditions *c);
 static Expr *indexed_field(Conditions *c, const char *path);
-static Expr *any_of(Expr *field, const DpValue *values, int n);
 static Expr *loose_clause(DpLooseField *loose);
 static void estimate_arrays(PlannerInfo *root, RestrictInfo *rinfo, List *fields);
 static void add_filter_paths(PlannerInfo *root, RelOptInfo *rel, List *added);
@@ -194,7 +193,7 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	if (field == NULL)
 		return;
 	clause = how == DP_COMPARE_IN
-				 ? any_of(field, values, n)
+				 ? dp_field_any(field, values, n)
 				 : dp_field_compare(field, operators[how], dp_value_to_varlena(&values[0]));
 	if (!arrays)
 	{
@@ -257,9 +256,8 @@ indexed_field(Conditions *c, const char *path)
 	return NULL;
 }
 
-/* field = ANY (values) */
-static Expr *
-any_of(Expr *field, const DpValue *values, int n)
+Expr *
+dp_field_any(Expr *field, const DpValue *values, int n)
 {
 	const DpTypes *types = dp_types();
 	Datum *elements = palloc(n * sizeof(Datum));

@@ -42,6 +42,10 @@ INSERT INTO "st'O.red"."Page ""s" SELECT 'x', i FROM generate_series(1, 25) i;
 SELECT bucket_pack('"st''O.red"."Page ""s"');
 INSERT INTO "st'O.red"."Page ""s" SELECT 'x', i FROM generate_series(26, 28) i;
 INSERT INTO slots VALUES (1, '2024-01-01 00:00:10', 1), (1, '2024-01-01 00:00:20', 2);
+SELECT bucket_create('series', timeseries => '{timeField: "ts", metaField: "meta"}', group_by => '{meta.sensor}');
+INSERT INTO series (doc) SELECT bson_build('_id', i, 'ts', timestamptz '2024-03-30' + i * interval '1 min', 'meta', bson_build('sensor', i % 3), 'v', i) FROM generate_series(0, 1499) i;
+INSERT INTO series (doc) VALUES ('{ts: ISODate("1960-01-01"), meta: {sensor: 1}, later: [1]}');
+ALTER FOREIGN TABLE series RENAME COLUMN ts TO at;
 
 -- trees in every form, and documents that hang on one
 SELECT tree_enable('forms', parent => 'up', ancestors => 'anc', path => 'path', children => 'kids', depth => 'depth', on_delete => 'reparent', order_by => 'rank'),
@@ -188,6 +192,12 @@ INSERT INTO slots VALUES (1, '2024-01-01 00:00:30', 4);
 INSERT INTO "st'O.red"."Page ""s" VALUES ('x', 100);
 SELECT pg_temp.is('buckets', concat_ws('|', bucket_pack('"st''O.red"."Page ""s"') > 0, (SELECT count(*) FROM readings), (SELECT sum(more) FROM readings), (SELECT v FROM slots), (SELECT count(*) FROM "st'O.red"."Page ""s_packed"), (SELECT count(*) FROM readings WHERE g IS NULL)), 't|3201|2000|7|3|1');
 SELECT pg_temp.is('buckets, resized', concat_ws('|', bucket_resize('readings', span => '1 day') IS NOT NULL, (SELECT count(*) || ' ' || sum(value) FROM readings WHERE g = 7 AND ts < '2024-05-01 02:00:30')), 't|120 7260');
+DO $d$ BEGIN
+  PERFORM collection_insert('series', '{ts: ISODate("2024-03-30T00:00:00Z"), meta: {sensor: 8}}');
+  PERFORM collection_update('series', '{"meta.sensor": 2}', '{$set: {"meta.sensor": 1}}', multi => true);
+  PERFORM collection_delete('series', '{"meta.sensor": 0, ts: {$lt: ISODate("2024-03-30T12:00:00Z")}}', multi => true);
+END $d$;
+SELECT pg_temp.is('buckets of documents', concat_ws('|', (SELECT count(*) FROM series), collection_count('series', '{"meta.sensor": 1}'), (SELECT at FROM series WHERE "meta.sensor" = 8), collection_find('series', '{ts: {$lt: ISODate("1970-01-01")}}', '{ts: 0}'), pg_temp.refused($q$INSERT INTO series (doc) VALUES ('{}')$q$)), '1262|1001|2024-03-30 00:00:00+00|{"meta": {"sensor": 1}, "later": [1]}|23502');
 SELECT pg_temp.is('buckets, direct', pg_temp.refused('DELETE FROM readings_packed'), '55000');
 
 UPDATE forms SET doc = bson_set(doc, 'up', 20) WHERE _id = 3;

@@ -38,6 +38,7 @@
 #include "kit/rows/lookup.h"
 #include "kit/statement.h"
 #include "kit/trigger.h"
+#include "mql/pipeline/row.h"
 
 /* Old and new rows of one event */
 typedef struct Event
@@ -341,6 +342,7 @@ dp_source_document(TupleTableSlot *row, const char *column)
 	TupleDesc desc = row->tts_tupleDescriptor;
 	Oid bson = dp_types()->bson;
 	AttrNumber found = InvalidAttrNumber;
+	Oid relid = get_typ_typrelid(desc->tdtypeid);
 	bool isnull;
 	Datum value;
 	int i;
@@ -356,8 +358,8 @@ dp_source_document(TupleTableSlot *row, const char *column)
 			found = att->attnum;
 	}
 	if (found == InvalidAttrNumber ||
-		(column == NULL &&
-		 get_rel_relkind(get_typ_typrelid(desc->tdtypeid)) == RELKIND_FOREIGN_TABLE))
+		(column == NULL && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE &&
+		 !dp_has_documents(relid)))
 		return row_document(row);
 	value = slot_getattr(row, found, &isnull);
 	if (isnull)

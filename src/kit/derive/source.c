@@ -20,6 +20,7 @@
 #include "bson/catalog.h"
 #include "kit/derive/source.h"
 #include "kit/sql/text.h"
+#include "mql/pipeline/row.h"
 #include "mql/sort_key.h"
 
 /* Receives the rows of a statement. */
@@ -51,7 +52,7 @@ dp_source_open(Oid relid, const char *doc_column)
 	source->relid = relid;
 	source->is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 	source->key = makeStringInfo();
-	for (i = 0; i < desc->natts && !source->is_foreign; i++)
+	for (i = 0; i < desc->natts && (!source->is_foreign || dp_has_documents(relid)); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 

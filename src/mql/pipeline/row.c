@@ -32,6 +32,8 @@
 /* Fields in one call of bson_build(): functions have at most 100 arguments */
 #define BUILD_FIELDS 49
 
+bool (*dp_documents_hook)(Oid relid) = NULL;
+
 static DpRowKind kind_of(Oid type);
 static DpValue divide(const DpRow *row, const DpValue *filter, StringInfo sql);
 static DpValue divide_each(const DpRow *row, const DpValue *filters, StringInfo sql);
@@ -92,9 +94,16 @@ dp_row_open(Oid relid)
 		row->columns = lappend(row->columns, c);
 	}
 	relation_close(rel, AccessShareLock);
-	if (has_document || (row->doc != NULL && dp_row_column(row, "_id") != NULL))
+	if (has_document ||
+		(row->doc != NULL && (dp_row_column(row, "_id") != NULL || dp_has_documents(relid))))
 		return NULL;
 	return row;
+}
+
+bool
+dp_has_documents(Oid relid)
+{
+	return dp_documents_hook != NULL && dp_documents_hook(relid);
 }
 
 static DpRowKind

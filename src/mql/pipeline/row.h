@@ -49,6 +49,10 @@ typedef struct DpRow
 	const char *doc;    /* its documents, of which columns are fields, too; NULL if it has none */
 } DpRow;
 
+/* Whether the documents of a foreign table have all that its other columns say. */
+extern bool (*dp_documents_hook)(Oid relid);
+extern bool dp_has_documents(Oid relid);
+
 /*
  * NULL for what is no table or view, and for a relation with a column of type bson: unless it is
  * the only one of a foreign table without an _id, whose other columns say what a document is about.

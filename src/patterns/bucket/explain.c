@@ -9,6 +9,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "bson/catalog.h"
 #include "patterns/bucket/upper.h"
 #include DP_EXPLAIN_FORMAT_H
 #include DP_EXPLAIN_STATE_H
@@ -16,6 +17,7 @@
 static void explain_scan(ForeignScanState *node, ExplainState *es);
 static const char *mode_name(DpBucketScan *scan);
 static void explain_keys(DpBucketScan *scan, bool buckets, const char *label, ExplainState *es);
+static void explain_group_filters(DpBucketScan *scan, ExplainState *es);
 static char *key_text(DpBucketScan *scan, int i, ExplainState *es);
 static void explain_groups(DpBucketScan *scan, ExplainState *es);
 
@@ -39,6 +41,7 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 		explain_groups(scan, es);
 	explain_keys(scan, true, "Bucket Cond", es);
 	explain_keys(scan, false, "Header Cond", es);
+	explain_group_filters(scan, es);
 	if (!es->analyze)
 		return;
 	if (scan->upper_plan != NIL)
@@ -113,6 +116,31 @@ explain_keys(DpBucketScan *scan, bool buckets, const char *label, ExplainState *
 	}
 	if (text.len > 0)
 		ExplainPropertyText(label, text.data, es);
+}
+
+/* The filters that groups are tested with, which call the value of the group "v". */
+static void
+explain_group_filters(DpBucketScan *scan, ExplainState *es)
+{
+	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
+	List *texts = NIL;
+	Oid output;
+	bool isvarlena;
+	ListCell *lc;
+
+	getTypeOutputInfo(dp_types()->bson, &output, &isvarlena);
+	foreach(lc, list_nth(plan->fdw_private, DP_PLAN_GROUP_FILTERS))
+	{
+		List *filter = lfirst(lc);
+		DpBucketColumn *column = scan->rel->groups[intVal(linitial(filter))];
+
+		texts = lappend(texts,
+						psprintf("v of %s: %s", quote_identifier(column->name),
+								 OidOutputFunctionCall(output,
+													   lsecond_node(Const, filter)->constvalue)));
+	}
+	if (texts != NIL)
+		ExplainPropertyList("Group Filter", texts, es);
 }
 
 /* A key as SQL. */

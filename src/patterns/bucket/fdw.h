@@ -19,6 +19,10 @@
  *				default is the next value of a sequence, and a btree on (group
  *				columns, arrived).
  *
+ * A relation of documents (timeseries) has a column bson_value for each path of
+ * the group, the time and the document.  The document is what is written; the
+ * other columns follow it, so conditions on fields find buckets (filter.c).
+ *
  * Columns are matched by position among those that are not dropped, never by
  * name, so that any of them may be renamed.  The tables are found by the link IDs in
  * their triggers, and only if they have the relation's owner.
@@ -35,6 +39,7 @@
 #include "storage/itemptr.h"
 #include "utils/snapshot.h"
 
+#include "bson/path.h"
 #include "kit/declaration.h"
 #include "types/bucket/bucket.h"
 #include "types/bucket/start.h"
@@ -101,7 +106,13 @@ typedef struct DpBucketRel
 	DpBucketColumn **groups; /* in the order of the group */
 	DpBucketColumn *time;    /* NULL: pages */
 	int nvalues;
-	DpBucketColumn **values;    /* by number */
+	DpBucketColumn **values; /* by number */
+
+	/* a relation of documents, whose other columns follow fields; NULL for others */
+	DpBucketColumn *doc;
+	DpPath **group_paths; /* in the order of the group */
+	DpPath *time_path;
+
 	DpBucketColumn **by_attnum; /* by attnum - 1; NULL: dropped */
 	int natts;                  /* of the relation, dropped ones included */
 

@@ -22,7 +22,6 @@
 
 static DpBucketKey *operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause,
 								 Oid opno, Oid collation, Node *left, Node *right, bool is_array);
-static DpBucketColumn *column_of(DpBucketRel *rel, Index relid, Node *expr);
 
 /*
  * The clause as a key, or NULL.
@@ -37,7 +36,7 @@ dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause)
 		Node *right = lsecond(op->args);
 		Oid opno = op->opno;
 
-		if (column_of(rel, relid, left) == NULL)
+		if (dp_bucket_column_of(rel, relid, left) == NULL)
 		{
 			Node *swap = left;
 
@@ -57,7 +56,8 @@ dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause)
 	if (IsA(clause, NullTest) && ((NullTest *) clause)->nulltesttype == IS_NULL &&
 		!((NullTest *) clause)->argisrow)
 	{
-		DpBucketColumn *column = column_of(rel, relid, (Node *) ((NullTest *) clause)->arg);
+		DpBucketColumn *column =
+			dp_bucket_column_of(rel, relid, (Node *) ((NullTest *) clause)->arg);
 		DpBucketKey *key;
 
 		if (column == NULL || column->role != DP_BUCKET_GROUP)
@@ -78,7 +78,7 @@ static DpBucketKey *
 operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause, Oid opno,
 			 Oid collation, Node *left, Node *right, bool is_array)
 {
-	DpBucketColumn *column = column_of(rel, relid, left);
+	DpBucketColumn *column = dp_bucket_column_of(rel, relid, left);
 	DpBucketKey *key;
 	TypeCacheEntry *type;
 	Oid lefttype;
@@ -120,16 +120,15 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause, Oid
 	return key;
 }
 
-/* The column that an expression is, or NULL. */
-static DpBucketColumn *
-column_of(DpBucketRel *rel, Index relid, Node *expr)
+DpBucketColumn *
+dp_bucket_column_of(DpBucketRel *rel, Index relid, Node *expr)
 {
 	Var *var;
 
 	while (IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
 	if (!IsA(expr, Var))
-		return NULL;
+		return dp_bucket_field_column(rel, relid, expr);
 	var = (Var *) expr;
 	if (var->varno != relid || var->varlevelsup != 0 || var->varattno <= 0 ||
 		var->varattno > rel->natts)

@@ -22,16 +22,21 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "common/int.h"
 #include "executor/executor.h"
 #include "foreign/fdwapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/appendinfo.h"
 #include "parser/parsetree.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
+#include "bson/cast.h"
+#include "bson/catalog.h"
 #include "kit/derive/change.h"
 #include "kit/sql/text.h"
 #include "patterns/bucket/bulk.h"
@@ -91,6 +96,9 @@ static TupleTableSlot *watched_plan(PlanState *plan);
 static void statement_ended(Modify *modify);
 static void read_slot(Modify *modify, TupleTableSlot *slot, Datum *values, bool *nulls);
 static void check_row(Modify *modify, TupleTableSlot *slot, EState *estate);
+static void follow_document(Modify *modify, TupleTableSlot *slot, EState *estate);
+static bool field_of(DpBucketRel *rel, const DpValue *doc, const DpPath *path, DpValue *value);
+static Datum time_of(DpBucketRel *rel, const DpValue *doc);
 static void was_row(Modify *modify, TupleTableSlot *plan_slot);
 
 void
@@ -561,6 +569,8 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 	DpBucketRel *rel = modify->rel;
 
 	read_slot(modify, slot, modify->values, modify->nulls);
+	if (rel->doc != NULL && !modify->nulls[rel->doc - rel->columns])
+		follow_document(modify, slot, estate);
 	if (rel->time != NULL)
 	{
 		int at = rel->time - rel->columns;
@@ -581,6 +591,133 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 		ExecConstraints(modify->info, slot, estate);
 	if (unlikely(modify->info->ri_RelationDesc->rd_rel->relispartition))
 		ExecPartitionCheck(modify->info, slot, estate, true);
+}
+
+/*
+ * Sets the columns that follow the document.  Raises CHECK_VIOLATION if the statement gives one of
+ * them another value.
+ */
+static void
+follow_document(Modify *modify, TupleTableSlot *slot, EState *estate)
+{
+	DpBucketRel *rel = modify->rel;
+	Bitmapset *assigned =
+		modify->operation == CMD_UPDATE ? ExecGetUpdatedCols(modify->info, estate) : NULL;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	DpValue doc =
+		dp_value_of_document(PG_DETOAST_DATUM_PACKED(modify->values[rel->doc - rel->columns]));
+
+	for (int i = -1; i < rel->ngroups; i++)
+	{
+		DpBucketColumn *column = i < 0 ? rel->time : rel->groups[i];
+		int at = column - rel->columns;
+		Datum given = modify->values[at];
+		bool is_given =
+			!modify->nulls[at] &&
+			(modify->operation != CMD_UPDATE ||
+			 bms_is_member(column->attnum - FirstLowInvalidHeapAttributeNumber, assigned));
+		bool same;
+		DpValue value;
+
+		if (i < 0)
+		{
+			modify->values[at] = time_of(rel, &doc);
+			modify->nulls[at] = false;
+			same = is_given && given == modify->values[at];
+		}
+		else
+		{
+			modify->nulls[at] = !field_of(rel, &doc, rel->group_paths[i], &value);
+			if (!modify->nulls[at])
+				modify->values[at] = PointerGetDatum(dp_value_to_varlena(&value));
+			same = is_given && !modify->nulls[at] &&
+				   datumIsEqual(PointerGetDatum(PG_DETOAST_DATUM(given)), modify->values[at], false,
+								-1);
+		}
+		if (is_given && !same)
+			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+							errmsg("column \"%s\" of \"%s\" follows a field of the document",
+								   column->name, dp_bucket_rel_name(rel)),
+							errdetail("It was written with another value."),
+							errhint("Write the document alone."),
+							errtablecol(modify->info->ri_RelationDesc, column->attnum)));
+		slot->tts_values[column->attnum - 1] = modify->values[at];
+		slot->tts_isnull[column->attnum - 1] = modify->nulls[at];
+	}
+	/* triggers read the tuple, if there is one */
+	if (TTS_IS_HEAPTUPLE(slot) && ((HeapTupleTableSlot *) slot)->tuple != NULL)
+	{
+		ExecForceStoreHeapTuple(heap_form_tuple(slot->tts_tupleDescriptor, slot->tts_values,
+												slot->tts_isnull),
+								slot, false);
+		read_slot(modify, slot, modify->values, modify->nulls);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The value of a field that a document is grouped by; false if it has none.  Raises CHECK_VIOLATION
+ * for an array there or on the way: filters look into arrays, and a column has one value.
+ */
+static bool
+field_of(DpBucketRel *rel, const DpValue *doc, const DpPath *path, DpValue *value)
+{
+	const uint8 *element;
+
+	*value = *doc;
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		DpValue container = *value;
+
+		if (container.type != DP_TYPE_DOCUMENT ||
+			!dp_step_find(&container, &path->steps[i], &element, value))
+			return false;
+		if (value->type == DP_TYPE_ARRAY)
+		{
+			StringInfoData field;
+
+			initStringInfo(&field);
+			dp_path_to_text(&field, path);
+			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+							errmsg("field \"%s\" of a document of \"%s\" must not be an array",
+								   field.data, dp_bucket_rel_name(rel)),
+							errdetail("Documents are grouped by this field.")));
+		}
+	}
+	return true;
+}
+
+/*
+ * The time of a document.  Raises NOT_NULL_VIOLATION if it has none, CHECK_VIOLATION if it is not a
+ * date, DATETIME_VALUE_OUT_OF_RANGE for a date that is not a timestamptz.
+ */
+static Datum
+time_of(DpBucketRel *rel, const DpValue *doc)
+{
+	DpValue value = { .type = DP_TYPE_EOD };
+	StringInfoData field;
+	int64 time;
+
+	if (likely(dp_path_find(doc->data, doc->len, rel->time_path, &value) &&
+			   value.type == DP_TYPE_DATE))
+	{
+		time = dp_get_int64(value.data);
+		if (pg_sub_s64_overflow(time, DP_EPOCH_SHIFT_MS, &time) ||
+			pg_mul_s64_overflow(time, 1000, &time) || !IS_VALID_TIMESTAMP(time))
+			ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+							errmsg("timestamp out of range")));
+		return Int64GetDatum(time);
+	}
+	initStringInfo(&field);
+	dp_path_to_text(&field, rel->time_path);
+	if (value.type == DP_TYPE_EOD || value.type == DP_TYPE_NULL)
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("a document of \"%s\" has no time in field \"%s\"",
+							   dp_bucket_rel_name(rel), field.data)));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("field \"%s\" of a document of \"%s\" must be a date", field.data,
+						   dp_bucket_rel_name(rel)),
+					errdetail("Found a value of BSON type \"%s\".", dp_type_name(value.type))));
 }
 
 /* The row that is updated, as it was when it was read. */

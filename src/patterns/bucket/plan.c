@@ -24,6 +24,7 @@
 #include "utils/selfuncs.h"
 #include "utils/typcache.h"
 
+#include "bson/catalog.h"
 #include "patterns/bucket/upper.h"
 
 /* The cost of a row from a bucket, and of a bucket, in units of cpu_tuple_cost */
@@ -48,7 +49,8 @@ static List *order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 					  bool backward);
 static bool group_fixed(DpBucketColumn *column, List *keys);
 static bool index_useful(DpBucketRel *rel, List *keys);
-static List *keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos);
+static List *
+keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos, List **covered);
 static void
 scan_cost(DpBucketPlanned *planned, RelOptInfo *baserel, double rows, Cost *startup, Cost *total);
 static void index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
@@ -57,6 +59,7 @@ static ForeignScan *
 make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path, List *tlist,
 		  List *scan_clauses, Plan *outer_plan);
 static List *needed_columns(DpBucketRel *rel, RelOptInfo *baserel, List *clauses);
+static List *needed_fields(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *needed);
 
 /* The callbacks of planning. */
 void
@@ -77,7 +80,8 @@ rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	planned->rel = dp_bucket_rel(relid, false);
 	baserel->fdw_private = planned;
 	dp_bucket_sizes(planned->rel, &planned->sizes);
-	planned->keys = keys_of(root, planned->rel, baserel, baserel->baserestrictinfo);
+	planned->keys =
+		keys_of(root, planned->rel, baserel, baserel->baserestrictinfo, &planned->covered);
 	planned->selectivity = -1;
 	baserel->pages = planned->sizes.packed_pages + planned->sizes.recent_pages;
 	baserel->tuples = clamp_row_est(planned->sizes.packed_tuples * planned->sizes.rows_per_bucket +
@@ -207,8 +211,7 @@ time_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, Rel
 
 			/* a group has one bucket open at a time, and a row can open only one more */
 			groups = open = Min(groups_estimate(root, baserel, planned), buckets);
-			if (root->limit_tuples > 0 &&
-				list_length(planned->keys) == list_length(baserel->baserestrictinfo))
+			if (root->limit_tuples > 0 && dp_bucket_decides(baserel))
 				open = Min(open, root->limit_tuples);
 			if ((buckets + waiting) * DP_MERGE_ENTRY +
 					open * (1024 + s->rows_per_bucket * (sizeof(int64) + baserel->reltarget->width +
@@ -261,8 +264,7 @@ last_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 		query->groupingSets != NIL || query->hasWindowFuncs || query->hasTargetSRFs ||
 		query->havingQual != NULL || query->rowMarks != NIL ||
 		baserel->reloptkind != RELOPT_BASEREL || !bms_equal(root->all_baserels, baserel->relids) ||
-		list_length(planned->keys) != list_length(baserel->baserestrictinfo) ||
-		contain_volatile_functions((Node *) query->targetList))
+		!dp_bucket_decides(baserel) || contain_volatile_functions((Node *) query->targetList))
 		return;
 	foreach(lc, planned->keys)
 	{
@@ -336,20 +338,52 @@ column_order(PlannerInfo *root, RelOptInfo *baserel, DpBucketColumn *column, boo
 		return NIL;
 	result = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
 										 baserel->relids);
-	if (result == NIL || column->role != DP_BUCKET_TIME)
+	if (column->role != DP_BUCKET_TIME)
 		return result;
 
 	/* a time is never null, so nulls may be first or last */
 	foreach(lc, root->query_pathkeys)
 	{
 		PathKey *asked = lfirst(lc);
-		PathKey *own = linitial(result);
+		PathKey *own = result == NIL ? NULL : linitial(result);
+		ListCell *member;
 
-		if (asked->pk_eclass == own->pk_eclass &&
+		if (own != NULL && asked->pk_eclass == own->pk_eclass &&
 			dp_pathkey_is_descending(asked) == dp_pathkey_is_descending(own))
 			return list_make1(asked);
+		/* or it is the time in documents */
+		foreach(member, asked->pk_eclass->ec_members)
+		{
+			DpBucketRel *rel = ((DpBucketPlanned *) baserel->fdw_private)->rel;
+			bool descending;
+
+			if (dp_bucket_is_time_order(rel, baserel->relid,
+										((EquivalenceMember *) lfirst(member))->em_expr,
+										&descending) &&
+				(descending != dp_pathkey_is_descending(asked)) == backward)
+				return list_make1(asked);
+		}
 	}
 	return result;
+}
+
+bool
+dp_bucket_decides(RelOptInfo *baserel)
+{
+	DpBucketPlanned *planned = baserel->fdw_private;
+	ListCell *lc;
+	ListCell *lc2;
+
+	foreach(lc, baserel->baserestrictinfo)
+	{
+		bool found = list_member_ptr(planned->covered, lfirst(lc));
+
+		foreach(lc2, planned->keys)
+			found = found || ((DpBucketKey *) lfirst(lc2))->rinfo == lfirst(lc);
+		if (!found)
+			return false;
+	}
+	return true;
 }
 
 /* Argument of column_member() */
@@ -409,7 +443,7 @@ parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *pla
 			continue;
 		done = lappend(done, outer);
 		param = get_baserel_parampathinfo(root, baserel, outer);
-		keys = list_concat(keys_of(root, rel, baserel, param->ppi_clauses), planned->keys);
+		keys = list_concat(keys_of(root, rel, baserel, param->ppi_clauses, NULL), planned->keys);
 		if (index_useful(rel, keys))
 			index_paths(root, baserel, planned, keys, outer);
 	}
@@ -421,12 +455,9 @@ column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, Equi
 			  void *arg)
 {
 	ColumnMember *wanted = arg;
-	Node *expr = (Node *) em->em_expr;
 
-	while (expr != NULL && IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	return expr != NULL && IsA(expr, Var) && ((Var *) expr)->varno == baserel->relid &&
-		   ((Var *) expr)->varattno == wanted->column->attnum;
+	return em->em_expr != NULL &&
+		   dp_bucket_column_of(wanted->rel, baserel->relid, (Node *) em->em_expr) == wanted->column;
 }
 
 /* Returns the order of rows from the indexes, as far as the query uses it; NIL if not at all. */
@@ -489,9 +520,9 @@ index_useful(DpBucketRel *rel, List *keys)
 	return false;
 }
 
-/* The keys among clauses. */
+/* The keys among clauses, and those that follow from filters of documents if covered is given. */
 static List *
-keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos)
+keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos, List **covered)
 {
 	List *result = NIL;
 	ListCell *lc;
@@ -508,6 +539,14 @@ keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos)
 		{
 			key->rinfo = rinfo;
 			result = lappend(result, key);
+		}
+		else if (covered != NULL)
+		{
+			bool all;
+
+			result = list_concat(result, dp_bucket_filter_keys(root, rel, baserel, rinfo, &all));
+			if (all)
+				*covered = lappend(*covered, rinfo);
 		}
 	}
 	return result;
@@ -565,6 +604,8 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 	List *exact = NIL;
 	List *values = NIL;
 	List *encoded;
+	List *group_filters = NIL;
+	List *needed;
 	ListCell *lc;
 	ListCell *lc2;
 
@@ -581,20 +622,29 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 		{
 			if (((DpBucketKey *) lfirst(lc2))->rinfo == rinfo)
 				key = lfirst(lc2);
+			else if (((DpBucketKey *) lfirst(lc2))->filter == rinfo)
+				keys = lappend(keys, lfirst(lc2));
 		}
 		if (key == NULL && restriction_is_securely_promotable(rinfo, baserel))
 			key = dp_bucket_key(root, planned->rel, baserel->relid, rinfo->clause);
 		if (key != NULL)
 			keys = lappend(keys, key);
-		if (key != NULL && key->exact)
+		if ((key != NULL && key->exact) || list_member_ptr(planned->covered, rinfo))
 			exact = lappend(exact, rinfo->clause);
 		else
 			local = lappend(local, rinfo->clause);
+		if (key == NULL && !list_member_ptr(planned->covered, rinfo) &&
+			restriction_is_securely_promotable(rinfo, baserel))
+			group_filters =
+				list_concat(group_filters,
+							dp_bucket_group_filters(planned->rel, baserel->relid, rinfo->clause));
 	}
 	encoded = dp_bucket_keys_encode(keys, &values);
+	needed = needed_columns(planned->rel, baserel, local);
 	return make_foreignscan(tlist, local, baserel->relid, values,
-							list_make4(best_path->fdw_private,
-									   needed_columns(planned->rel, baserel, local), encoded, NIL),
+							lappend(list_make5(best_path->fdw_private, needed, encoded, NIL,
+											   needed_fields(root, planned->rel, baserel, needed)),
+									group_filters),
 							NIL, exact, outer_plan);
 }
 
@@ -617,4 +667,24 @@ needed_columns(DpBucketRel *rel, RelOptInfo *baserel, List *clauses)
 			result = lappend_int(result, rel->columns[i].attnum);
 	}
 	return result;
+}
+
+/* Fields of the documents that rows need, if they are in one column; NIL: all. */
+static List *
+needed_fields(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *needed)
+{
+	AttrNumber doc = 0;
+	ListCell *lc;
+
+	foreach(lc, needed)
+	{
+		DpBucketColumn *column = rel->by_attnum[lfirst_int(lc) - 1];
+
+		if (column->role != DP_BUCKET_VALUE || column->type != dp_types()->bson)
+			continue;
+		if (doc != 0)
+			return NIL;
+		doc = column->attnum;
+	}
+	return doc == 0 ? NIL : dp_bucket_fields_read(root, rel, baserel, doc);
 }

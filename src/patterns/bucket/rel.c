@@ -39,6 +39,7 @@
 #include "kit/registry.h"
 #include "kit/rows/lookup.h"
 #include "kit/statement.h"
+#include "mql/pipeline/row.h"
 #include "patterns/bucket/fdw.h"
 
 typedef struct RelEntry
@@ -55,6 +56,8 @@ typedef struct RelEntry
  */
 #define READ_TRIES 5
 
+static void bucket_init(void);
+static bool has_documents(Oid relid);
 static void bucket_depend(Oid relid);
 static void bucket_columns_altered(Oid relid);
 
@@ -77,17 +80,34 @@ static const DpOption options[] = {
 	{ "end_date", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("inclusive", "exclusive") },
 	{ "group_at", DP_OPTION_ANY },
 	{ "time_at", DP_OPTION_INT },
+	{ "doc_at", DP_OPTION_INT },
 	{ NULL }
 };
 
 DP_DEFINE_PATTERN(bucket) = { .name = "bucket",
 							  .creator = "bucket_create",
+							  .init = bucket_init,
 							  .views = "buckets",
 							  .options = options,
 							  .creates_table = true,
 							  .waiting = "second_link_id",
 							  .depend = bucket_depend,
 							  .columns_altered = bucket_columns_altered };
+
+static void
+bucket_init(void)
+{
+	dp_documents_hook = has_documents;
+}
+
+/* For dp_documents_hook. */
+static bool
+has_documents(Oid relid)
+{
+	DpBucketRel *rel = dp_bucket_rel(relid, true);
+
+	return rel != NULL && rel->doc != NULL;
+}
 
 /* The view of a relation's buckets is dropped with it. */
 static void
@@ -130,6 +150,7 @@ static void rel_declared(DpBucketRel *rel, Relation main);
 static bool newer_than(const DpBucketRel *rel, Snapshot snapshot);
 static void rel_columns(DpBucketRel *rel, Relation main);
 static void rel_roles(DpBucketRel *rel);
+static void rel_documents(DpBucketRel *rel);
 static void rel_packed(DpBucketRel *rel);
 static void rel_recent(DpBucketRel *rel);
 static void rel_spans(DpBucketRel *rel);
@@ -383,6 +404,7 @@ rel_make(Oid relid, DpDecl *decl)
 	rel_columns(rel, main);
 	table_close(main, NoLock);
 	rel_roles(rel);
+	rel_documents(rel);
 
 	rel->packed = side_find(rel, "link_id");
 	rel->recent = side_find(rel, "second_link_id");
@@ -511,6 +533,38 @@ rel_roles(DpBucketRel *rel)
 		rel->columns[i].number = rel->nvalues;
 		rel->values[rel->nvalues++] = &rel->columns[i];
 	}
+}
+
+/* The column of documents, and the fields that the others follow. */
+static void
+rel_documents(DpBucketRel *rel)
+{
+	int position = position_option(rel->decl, "doc_at", 0);
+	DpValue group_by;
+	DpIter iter;
+	DpValue field;
+	int n = 0;
+
+	if (position == 0)
+		return;
+	if (position > rel->ncolumns || rel->time == NULL ||
+		rel->columns[position - 1].role != DP_BUCKET_VALUE ||
+		rel->columns[position - 1].type != dp_types()->bson)
+		mismatch(rel, rel->relid);
+	for (int i = 0; i < rel->ngroups; i++)
+		if (rel->groups[i]->type != dp_types()->bson_value)
+			mismatch(rel, rel->relid);
+	rel->doc = &rel->columns[position - 1];
+	if (!dp_option_value(rel->decl->options, "time_field", DP_TYPE_STRING, &field) ||
+		!dp_option_value(rel->decl->options, "group_by", DP_TYPE_ARRAY, &group_by))
+		mismatch(rel, rel->relid);
+	rel->time_path = dp_path_parse(DP_STRING_DATA(&field), DP_STRING_LEN(&field));
+	rel->group_paths = palloc(sizeof(DpPath *) * Max(rel->ngroups, 1));
+	dp_iter_init_value(&iter, &group_by);
+	while (n < rel->ngroups && dp_iter_next_value(&iter, &field))
+		rel->group_paths[n++] = dp_path_parse(DP_STRING_DATA(&field), DP_STRING_LEN(&field));
+	if (n != rel->ngroups)
+		mismatch(rel, rel->relid);
 }
 
 /* The table of buckets and its index. */

@@ -136,6 +136,9 @@ begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 	dp_bucket_keys_decode(rel, list_nth(plan->fdw_private, DP_PLAN_KEYS), plan->fdw_exprs,
 						  &scan->node->ss.ps, &scan->keys, &scan->nkeys);
 	scan->upper_plan = list_nth(plan->fdw_private, DP_PLAN_UPPER);
+	scan->fields = list_nth(plan->fdw_private, DP_PLAN_FIELDS);
+	scan->group_filters =
+		dp_bucket_group_filters_compile(list_nth(plan->fdw_private, DP_PLAN_GROUP_FILTERS));
 	scan->tail = PG_INT64_MIN;
 }
 
@@ -189,6 +192,7 @@ begin_tables(DpBucketScan *scan)
 	scan->span_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket span",
 											   ALLOCSET_DEFAULT_SIZES);
 	dp_bucket_reader_init(&scan->reader, estate->es_query_cxt);
+	scan->reader.fields = scan->fields;
 	scan->group_values = palloc(sizeof(Datum) * Max(rel->ngroups, 1));
 	scan->group_nulls = palloc(sizeof(bool) * Max(rel->ngroups, 1));
 	scan->rows.values = palloc0(sizeof(Datum *) * Max(rel->nvalues, 1));
@@ -690,7 +694,7 @@ dp_bucket_scan_next(DpBucketScan *scan)
 	}
 }
 
-/* Whether the header of the open bucket says that no row can match. */
+/* Whether the header or the group of the open bucket says that no row can match. */
 bool
 dp_bucket_scan_hopeless(DpBucketScan *scan)
 {
@@ -704,7 +708,7 @@ dp_bucket_scan_hopeless(DpBucketScan *scan)
 		if (scan->keys[i].column->role == DP_BUCKET_VALUE && value_excluded(scan, &scan->keys[i]))
 			return true;
 	}
-	return false;
+	return !dp_bucket_group_passes(scan);
 }
 
 /* The rows of the open bucket that match the keys on time. */

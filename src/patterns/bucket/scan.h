@@ -4,6 +4,7 @@
  *		files of the access path.
  *
  *		key.c		clauses that the scan evaluates itself
+ *		filter.c	what filters of documents say of the group and the time
  *		cost.c		sizes and estimates
  *		plan.c		paths and plans of scans
  *		scan.c		executing them
@@ -54,7 +55,8 @@ typedef struct DpBucketKey
 	/* planner */
 	Expr *value;
 	Expr *clause;
-	RestrictInfo *rinfo; /* the original clause; keeps the selectivity */
+	RestrictInfo *rinfo;  /* the original clause; keeps the selectivity */
+	RestrictInfo *filter; /* it follows from that filter of documents; or NULL */
 
 	/* executor */
 	ExprState *state;
@@ -68,6 +70,39 @@ typedef struct DpBucketKey
  * query, or NULL if it is none.
  */
 extern DpBucketKey *dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause);
+
+/* The column that an expression is, or NULL. */
+extern DpBucketColumn *dp_bucket_column_of(DpBucketRel *rel, Index relid, Node *expr);
+
+/* The column of the group that follows the field (doc -> 'path') that an expression is, or NULL. */
+extern DpBucketColumn *dp_bucket_field_column(DpBucketRel *rel, Index relid, Node *expr);
+
+/*
+ * What a filter of documents says of the group and the time.  covered: the scan decides it without
+ * the documents.
+ */
+extern List *dp_bucket_filter_keys(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel,
+								   RestrictInfo *rinfo, bool *covered);
+
+/*
+ * What it says of what is below the fields of the group, so that buckets are skipped: a list for
+ * plans, and compiled in the current context.
+ */
+typedef struct DpBucketGroupFilter DpBucketGroupFilter;
+struct DpBucketScan;
+
+extern List *dp_bucket_group_filters(DpBucketRel *rel, Index relid, Expr *clause);
+extern List *dp_bucket_group_filters_compile(List *encoded);
+
+/* Whether the bucket in packed_slot passes these. */
+extern bool dp_bucket_group_passes(struct DpBucketScan *scan);
+
+/* Whether an expression sorts documents by the time. */
+extern bool dp_bucket_is_time_order(DpBucketRel *rel, Index relid, Expr *expr, bool *descending);
+
+/* The fields (String) that a query reads of a column of documents; NIL: all. */
+extern List *
+dp_bucket_fields_read(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, AttrNumber attnum);
 
 /* Keys as fdw_private and fdw_exprs carry them. */
 extern List *dp_bucket_keys_encode(List *keys, List **values);
@@ -95,6 +130,7 @@ typedef struct DpBucketPlanned
 	DpBucketRel *rel;
 	DpBucketSizes sizes;
 	List *keys;         /* of the restrictions (DpBucketKey) */
+	List *covered;      /* restrictions that are filters which keys decide */
 	double selectivity; /* of these keys; negative: not known yet */
 } DpBucketPlanned;
 
@@ -121,10 +157,15 @@ enum
 	DP_PLAN_MODE,   /* integer list: DpScanMode, whether all group columns are fixed by equality */
 	DP_PLAN_NEEDED, /* integer list: attnums of the columns that rows need */
 	DP_PLAN_KEYS,   /* as encoded by dp_bucket_keys_encode() */
-	DP_PLAN_UPPER   /* aggregates, or NIL */
+	DP_PLAN_UPPER,  /* aggregates, or NIL */
+	DP_PLAN_FIELDS, /* of the only column of documents that rows need (String); NIL: all */
+	DP_PLAN_GROUP_FILTERS
 };
 
 extern void dp_bucket_plan_routine(FdwRoutine *routine);
+
+/* Whether the scan decides all restrictions of the relation. */
+extern bool dp_bucket_decides(RelOptInfo *baserel);
 
 /* ---------------------------------------------------------------- scans */
 
@@ -168,6 +209,8 @@ typedef struct DpBucketScan
 	DpBucketColumn **needed;
 	bool need_time;
 	bool need_ctid;
+	List *fields;        /* of documents (String); NIL: all */
+	List *group_filters; /* of DpBucketGroupFilter */
 
 	/* keys, and their values */
 	int nkeys;

@@ -111,7 +111,7 @@ bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 	ListCell *lc;
 
 	*keys = planned->keys;
-	if (list_length(planned->keys) != list_length(baserel->baserestrictinfo))
+	if (!dp_bucket_decides(baserel))
 		return false;
 	foreach(lc, planned->keys)
 	{
@@ -525,7 +525,10 @@ dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path,
 			needed = list_append_unique_int(needed, attnum);
 	}
 	return make_foreignscan(tlist, upper->having, 0, values,
-							list_make4(best_path->fdw_private, needed, encoded,
-									   list_make3(upper->groups, upper->aggregates, filters)),
+							lappend(list_make5(best_path->fdw_private, needed, encoded,
+											   list_make3(upper->groups, upper->aggregates,
+														  filters),
+											   NIL),
+									NIL),
 							upper->scan_tlist, NIL, NULL);
 }

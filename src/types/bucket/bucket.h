@@ -22,6 +22,7 @@
 
 #include "bson/layout.h"
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 
 /* No bucket has more rows, or more columns. */
 #define DP_BUCKET_MAX_COUNT 1000000
@@ -193,6 +194,9 @@ typedef struct DpBucketReader
 	 * dp_bucket_column().
 	 */
 	DpPackedColumn *columns;
+
+	/* Of split documents only these fields (String) are assembled; NIL: all.  Set by the user. */
+	List *fields;
 
 	/* for the reader */
 	int nparsed;

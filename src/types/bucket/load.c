@@ -10,6 +10,7 @@
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/lsyscache.h"
@@ -28,6 +29,7 @@ static void load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v);
 static void load_mixed(DpCursor c, DpValues *v);
 static void spread(int64 *values, const uint8 *presence, int count, int nvalues);
 static void value_of(const DpValues *v, int i, DpValue *value);
+static bool is_wanted(const DpBucketReader *r, const DpPackedColumn *field);
 static void split_documents(DpBucketReader *r, int column, DpValue *values);
 static Datum string_datum(uint8 kind, DpString s);
 static void verify_text(DpString s);
@@ -757,6 +759,22 @@ dp_bucket_values(DpBucketReader *r, int column, DpValue *values)
 	}
 }
 
+/* Whether a field is to be assembled. */
+static bool
+is_wanted(const DpBucketReader *r, const DpPackedColumn *field)
+{
+	ListCell *lc;
+
+	foreach(lc, r->fields)
+	{
+		const char *name = strVal(lfirst(lc));
+
+		if (strlen(name) == field->namelen && memcmp(name, field->name, field->namelen) == 0)
+			return true;
+	}
+	return r->fields == NIL;
+}
+
 /*
  * Puts split documents together again, from their fields or from what was kept
  * whole of them.
@@ -794,7 +812,7 @@ split_documents(DpBucketReader *r, int column, DpValue *values)
 	{
 		const DpPackedColumn *field = dp_bucket_column(r, f);
 
-		if (field->parent != column)
+		if (field->parent != column || !is_wanted(r, field))
 			continue;
 		if (memchr(field->name, 0, field->namelen) != NULL)
 			dp_bucket_corrupted("The name of a field is wrong.");
