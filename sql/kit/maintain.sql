@@ -135,6 +135,11 @@ $$;
 COMMENT ON FUNCTION docpatterns._derive_due(regclass, text, text, text) IS
   'a row of pattern_due() for the queue of a declaration, if it has one';
 
+CREATE FUNCTION docpatterns._pattern_cutoff(after interval) RETURNS timestamptz
+  AS 'MODULE_PATHNAME', 'dp_pattern_cutoff' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_cutoff(interval) IS
+  'so much before the start of the statement, with days of 24 hours';
+
 CREATE FUNCTION docpatterns._pattern_make_way(rel regclass, docs bson[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_make_way' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_make_way(regclass, bson[]) IS

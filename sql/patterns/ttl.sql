@@ -22,11 +22,6 @@ CREATE FUNCTION docpatterns._ttl_current(doc bson, field text, cutoff timestampt
 COMMENT ON FUNCTION docpatterns._ttl_current(bson, text, timestamptz) IS
   'whether a document has not expired: it has no date in the field at the cutoff or before';
 
-CREATE FUNCTION docpatterns._ttl_cutoff(after interval) RETURNS timestamptz
-  AS 'MODULE_PATHNAME', 'dp_ttl_cutoff' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._ttl_cutoff(interval) IS
-  'dates at this time and before have expired: so much before the start of the statement';
-
 CREATE FUNCTION ttl_enable(rel regclass, field text, after interval DEFAULT '0',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
@@ -82,9 +77,9 @@ BEGIN
   after := @extschema@.bson_get_text(options, 'after')::interval;
   date := format('docpatterns._ttl_date(t.%I OPERATOR(@extschema@.->) %L::text)', t.doc,
       @extschema@.bson_get_text(options, 'field'));
-  current := format('docpatterns._ttl_current(t.%I, %L, docpatterns._ttl_cutoff(%L))', t.doc,
+  current := format('docpatterns._ttl_current(t.%I, %L, docpatterns._pattern_cutoff(%L))', t.doc,
       @extschema@.bson_get_text(options, 'field'), after);
-  expired := format('%s OPERATOR(pg_catalog.<=) docpatterns._ttl_cutoff(%L)', date, after);
+  expired := format('%s OPERATOR(pg_catalog.<=) docpatterns._pattern_cutoff(%L)', date, after);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._ttl_parts(regclass, bson) IS

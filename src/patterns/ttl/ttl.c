@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "nodes/supportnodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -17,12 +16,10 @@
 
 #include "bson/fetch.h"
 #include "bson/sqltime.h"
+#include "kit/maintain.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/trigger.h"
-
-/* No time that timestamptz has is so long ago: the years since its first one are 6,700 and more */
-#define FOREVER_DAYS (6700 * 365.0)
 
 typedef struct DpTtl
 {
@@ -31,17 +28,9 @@ typedef struct DpTtl
 	Interval after;
 } DpTtl;
 
-/* The fn_extra of _ttl_cutoff() */
-typedef struct Cutoff
-{
-	TimestampTz now;
-	TimestampTz cutoff;
-} Cutoff;
-
 static char *ttl_seen(DpDecl *decl);
 static bool ttl_sees(DpDecl *decl, struct varlena *stored);
 static DpTtl *ttl_state(DpDecl *decl);
-static TimestampTz cutoff_of(const Interval *after);
 static bool expiry(const DpValue *value, TimestampTz *date);
 static bool date_of(const DpValue *value, int64 *ms);
 
@@ -73,7 +62,7 @@ ttl_seen(DpDecl *decl)
 {
 	DpTtl *ttl = ttl_state(decl);
 
-	return psprintf("docpatterns._ttl_current(t.%s, %s, docpatterns._ttl_cutoff(%s))",
+	return psprintf("docpatterns._ttl_current(t.%s, %s, docpatterns._pattern_cutoff(%s))",
 					quote_identifier(decl->doc_column), quote_literal_cstr(ttl->field_text),
 					quote_literal_cstr(dp_decl_text(decl, "after")));
 }
@@ -86,7 +75,7 @@ ttl_sees(DpDecl *decl, struct varlena *stored)
 	TimestampTz date;
 
 	return !dp_fetch_path(PointerGetDatum(stored), ttl->field, true, &value) ||
-		   !expiry(&value, &date) || date > cutoff_of(&ttl->after);
+		   !expiry(&value, &date) || date > dp_cutoff(&ttl->after);
 }
 
 static DpTtl *
@@ -135,41 +124,6 @@ dp_ttl_support(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(NULL);
 	((SupportRequestSelectivity *) request)->selectivity = 0.99;
 	PG_RETURN_POINTER(request);
-}
-
-/*
- * _ttl_cutoff(after interval) -> timestamptz: that much before the start of the statement, the same
- * in all time zones: days have 24 hours.
- */
-DP_FUNCTION(dp_ttl_cutoff);
-Datum
-dp_ttl_cutoff(PG_FUNCTION_ARGS)
-{
-	Cutoff *kept = fcinfo->flinfo->fn_extra;
-	TimestampTz now = GetCurrentStatementStartTimestamp();
-
-	/* the argument is a constant */
-	if (kept == NULL || kept->now != now)
-	{
-		if (kept == NULL)
-			fcinfo->flinfo->fn_extra = kept =
-				MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Cutoff));
-		kept->cutoff = cutoff_of(PG_GETARG_INTERVAL_P(0));
-		kept->now = now;
-	}
-	PG_RETURN_TIMESTAMPTZ(kept->cutoff);
-}
-
-static TimestampTz
-cutoff_of(const Interval *after)
-{
-	/* a timestamp without time zone, which is the time in UTC, has no days of other lengths */
-	if (after->month * 30.0 + after->day + (double) after->time / USECS_PER_DAY > FOREVER_DAYS)
-		return DT_NOBEGIN;
-	return DatumGetTimestamp(
-		DirectFunctionCall2(timestamp_mi_interval,
-							TimestampGetDatum(GetCurrentStatementStartTimestamp()),
-							IntervalPGetDatum(unconstify(Interval *, after))));
 }
 
 /*
