@@ -165,7 +165,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     'length(delta) > 0))'
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_follows() IS
-  'SQL text: whether maintenance of a history has something to do for a revision that is old enough';
+  'SQL text: whether maintenance has something to do for a revision that is old enough';
 
 -- Finds what maintenance has to do: the expression first, then the transaction.
 CREATE FUNCTION docpatterns._versioning_create_index(rel regclass, options bson) RETURNS void
@@ -607,8 +607,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_old(rel, name) q;
   IF p.keep_for IS NOT NULL AND p.query IS NOT NULL THEN
-    RETURN QUERY EXECUTE format('SELECT ''old revisions'', (min(q.since) AT TIME ZONE ''UTC'' + $3) '
-        'AT TIME ZONE ''UTC'', nullif(count(*), 0) FROM (%s) q', p.query)
+    RETURN QUERY EXECUTE format('SELECT ''old revisions'', (min(q.since) AT TIME ZONE ''UTC'' '
+        '+ $3) AT TIME ZONE ''UTC'', nullif(count(*), 0) FROM (%s) q', p.query)
       USING 10000, docpatterns._pattern_cutoff(p.keep_for), p.keep_for;
   END IF;
 END
@@ -641,9 +641,9 @@ BEGIN
         'AND b.revision = r.revision - 1)', p.query, p.revisions,
         string_agg(format('r.%1$I %2$s q.%1$I', k, o), ' AND '),
         string_agg(format('b.%1$I %2$s r.%1$I', k, o), ' AND ')),
-      format('DELETE FROM %s AS c WHERE c.change = ANY ($3) AND c.since <= $2 AND NOT EXISTS (SELECT '
-        'FROM %s AS r WHERE r.change = c.change AND %3$s) AND NOT EXISTS (SELECT FROM %2$s AS r '
-        'WHERE r.change = c.change AND NOT %3$s)', p.changes, p.revisions,
+      format('DELETE FROM %s AS c WHERE c.change = ANY ($3) AND c.since <= $2 AND NOT EXISTS '
+        '(SELECT FROM %s AS r WHERE r.change = c.change AND %3$s) AND NOT EXISTS (SELECT FROM '
+        '%2$s AS r WHERE r.change = c.change AND NOT %3$s)', p.changes, p.revisions,
         docpatterns._versioning_follows()),
       most, docpatterns._pattern_cutoff(p.keep_for))
     FROM unnest(p.side_keys, p.key_ops) AS u (k, o));
