@@ -88,8 +88,8 @@ typedef struct DpPattern
 
 	/*
 	 * Which rows of the table calls for collections see, though plain SQL sees all: a condition for
-	 * rows called t, in SQL that Citus can run on other servers, and whether a stored document is
-	 * such a row's.  The others will be deleted, and make way for new ones: seen.h.
+	 * rows called t (NULL: all), in SQL that Citus can run on other servers, and whether a stored
+	 * document is such a row's.  The others will be deleted, and make way for new ones: seen.h.
 	 */
 	char *(*seen)(DpDecl *decl);
 	bool (*sees)(DpDecl *decl, struct varlena *stored);

@@ -95,10 +95,10 @@ seen_condition(List *decls)
 	foreach(lc, decls)
 	{
 		DpDecl *decl = lfirst(lc);
+		char *seen = decl->methods->seen == NULL ? NULL : decl->methods->seen(decl);
 
-		if (decl->methods->seen != NULL)
-			sql = sql == NULL ? decl->methods->seen(decl)
-							  : psprintf("%s AND %s", sql, decl->methods->seen(decl));
+		if (seen != NULL)
+			sql = sql == NULL ? seen : psprintf("%s AND %s", sql, seen);
 	}
 	return sql;
 }

@@ -1,7 +1,7 @@
 -- The TTL pattern: the calls for collections do not see expired documents.
 \set ECHO none
 SET client_min_messages = error;
-SELECT plan(79);
+SELECT plan(82);
 
 CREATE FUNCTION pg_temp.plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query; END $$;
 CREATE FUNCTION pg_temp.ids(docs bson_value[]) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(v::text, ' ' ORDER BY v) FROM unnest(docs) v $$;
@@ -158,6 +158,15 @@ CREATE UNIQUE INDEX ON long ((lower(doc ->> 'name')), (doc -> 'k')) WHERE doc ? 
 INSERT INTO long (doc) VALUES ('{_id: 60, name: "Ann", k: 1, at: {$date: "2020-01-01T00:00:00Z"}}'), ('{_id: 61, name: "Bob", k: 1, at: {$date: "2020-01-01T00:00:00Z"}}');
 SELECT collection_insert('long', '{_id: 62, name: "ANN", k: 1}', '{_id: 63, name: "bob", k: 2}', '{_id: 64, k: 1}') \g /dev/null
 SELECT is((SELECT pg_temp.ids(array_agg(doc -> '_id')) FROM long WHERE doc @@ '{_id: {$gte: 60}}'), '61 62 63 64', 'an index with two expressions and a condition');
+
+-- a single table
+SELECT single_table_create('app', ttl_field => 'ttl') \g /dev/null
+INSERT INTO app (doc) SELECT bson_build('PK', 'a', 'SK', i::text, 'ttl', extract(epoch FROM now())::bigint + (i - 2) * 60) FROM generate_series(1, 3) i;
+INSERT INTO app (doc) VALUES ('{PK: "b", SK: "x"}');
+SELECT is((SELECT string_agg(d ->> 'SK', ' ' ORDER BY d ->> 'SK') FROM collection_find('app') d), '3 x', 'calls do not see expired items of a single table');
+SELECT is(collection_delete('app', '{PK: "a"}', multi => true), 1::bigint, 'nor delete them');
+SELECT pattern_alter('app', NULL, '{ttl_field: null}') \g /dev/null
+SELECT is(collection_count('app'), 3::bigint, 'without a field of expiry they see all');
 
 -- plans
 SET enable_seqscan = off;
