@@ -47,8 +47,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, interval, text,
-  text) IS
+COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, interval,
+  text, text) IS
   'Declares the document versioning pattern: each change of a document adds a revision to a '
   'history. revision_field holds its number; storage is delta (reverse differences) or full (whole '
   'documents); keep is how many revisions of a document stay (NULL: all); optimistic refuses '

@@ -161,7 +161,7 @@ SELECT is((SELECT pg_temp.ids(array_agg(doc -> '_id')) FROM long WHERE doc @@ '{
 
 -- a single table
 SELECT single_table_create('app', ttl_field => 'ttl') \g /dev/null
-INSERT INTO app (doc) SELECT bson_build('PK', 'a', 'SK', i::text, 'ttl', extract(epoch FROM now())::bigint + (i - 2) * 60) FROM generate_series(1, 3) i;
+INSERT INTO app (doc) SELECT bson_build('PK', 'a', 'SK', i::text, 'ttl', extract(epoch FROM now())::bigint + (i - 2) * 60 - 5) FROM generate_series(1, 3) i;
 INSERT INTO app (doc) VALUES ('{PK: "b", SK: "x"}');
 SELECT is((SELECT string_agg(d ->> 'SK', ' ' ORDER BY d ->> 'SK') FROM collection_find('app') d), '3 x', 'calls do not see expired items of a single table');
 SELECT is(collection_delete('app', '{PK: "a"}', multi => true), 1::bigint, 'nor delete them');
