@@ -15,7 +15,7 @@ INSERT INTO halls VALUES ('a', 1, '{}'), ('a', 2, '{}');
 SELECT is((SELECT count(*) FROM pattern_due()), 0::bigint, 'nothing is due');
 
 -- a hold that ends at once, one that goes on, a claim without an end
-SELECT preallocated_claim('lists', i, '{1}', 'ada', '1 ms'), preallocated_claim('lists', i, '{2}', 'bob', '1 hour'), preallocated_claim('lists', i, '{3}', 'cy') FROM generate_series(1, 3) i \g /dev/null
+SELECT preallocated_claim('lists', i, '{2}', 'bob', '1 hour'), preallocated_claim('lists', i, '{3}', 'cy'), preallocated_claim('lists', i, '{1}', 'ada', '1 ms') FROM generate_series(1, 3) i \g /dev/null
 SELECT preallocated_claim('seats', i, '{A1,A2}', 'ada', '1 ms'), preallocated_claim('seats', i, '{B1}', 'bob', '1 hour'), preallocated_claim('seats', i, '{B3}', 'cy') FROM generate_series(1, 3) i \g /dev/null
 SELECT preallocated_claim('halls', ROW('a', 2), '{1,3}', 'ada', '1 ms') \g /dev/null
 SELECT preallocated_claim('lists', 9, '{1}', 'ada', '1 hour'), pg_sleep(0.05) \g /dev/null
