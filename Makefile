@@ -50,6 +50,9 @@ SQL_PARTS = $(wildcard \
 	sql/kit/pattern_owner.sql \
 	sql/kit/pattern_tools.sql \
 	sql/kit/pattern.sql \
+	sql/kit/pattern_verbs.sql \
+	sql/kit/pattern_views.sql \
+	sql/kit/pattern_events.sql \
 	sql/kit/derive.sql \
 	sql/kit/maintain.sql) \
 	$(sort $(wildcard sql/patterns/*.sql)) \

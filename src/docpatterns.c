@@ -17,6 +17,7 @@
 #include "index/text_condition.h"
 #include "kit/declaration.h"
 #include "kit/registry.h"
+#include "kit/seen.h"
 #include "kit/shard.h"
 #include "kit/split.h"
 #include "kit/statement.h"
@@ -47,6 +48,8 @@ _PG_init(void)
 {
 	dp_append_treepath = dp_builder_append_treepath;
 	dp_split_hook = dp_split_of_relation;
+	dp_seen_hook = dp_seen_of_table;
+	dp_make_way_hook = dp_make_way;
 	dp_remote_hook = dp_is_distributed;
 	dp_patterns = patterns;
 	dp_limits_init();

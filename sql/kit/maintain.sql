@@ -135,6 +135,17 @@ $$;
 COMMENT ON FUNCTION docpatterns._derive_due(regclass, text, text, text) IS
   'a row of pattern_due() for the queue of a declaration, if it has one';
 
+CREATE FUNCTION docpatterns._pattern_cutoff(after interval) RETURNS timestamptz
+  AS 'MODULE_PATHNAME', 'dp_pattern_cutoff' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_cutoff(interval) IS
+  'so much before the start of the statement, with days of 24 hours';
+
+CREATE FUNCTION docpatterns._pattern_make_way(rel regclass, docs bson[]) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_pattern_make_way' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._pattern_make_way(regclass, bson[]) IS
+  'deletes, as the owner, rows that calls do not see and that new documents would meet in a unique '
+  'index; error 42501 without INSERT on the table';
+
 CREATE FUNCTION docpatterns._pattern_expired(rel regclass, expiry text, entries text,
   OUT what text, OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -27,12 +27,6 @@ COMMENT ON FUNCTION docpatterns._computed_recompute(regclass, text) IS
   'recomputes all documents of a declaration; returns how many were written; error 42501 unless '
   'the caller owns the table';
 
-CREATE FUNCTION docpatterns._computed_refresh(rel regclass, name text, most bigint) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_computed_refresh' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_refresh(regclass, text, bigint) IS
-  'works off up to that many entries of the queue of a deferred declaration; returns the number of '
-  'groups';
-
 CREATE FUNCTION docpatterns._computed_faults(rel regclass, name text, link bson_value, doc bson,
   OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record

@@ -140,8 +140,8 @@ BEGIN
                OR q.name = computed_refresh.name)
              AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
     -- all at once: later batches would be locked out of order
-    done := done + docpatterns._computed_refresh(rel, d.name,
-        coalesce(batch::bigint, 1::bigint << 62));
+    done := done + docpatterns._computed_maintain(rel, d.name,
+        coalesce(batch, 2147483647));
   END LOOP;
   RETURN done;
 END
@@ -161,11 +161,10 @@ COMMENT ON FUNCTION docpatterns._computed_due(regclass, text) IS
   'pattern_due of the computed pattern';
 
 CREATE FUNCTION docpatterns._computed_maintain(rel regclass, name text, most int) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._computed_refresh($1, $2, $3)
-$$;
+  AS 'MODULE_PATHNAME', 'dp_computed_maintain' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._computed_maintain(regclass, text, int) IS
-  'pattern_maintain of the computed pattern';
+  'pattern_maintain of the computed pattern: works off up to that many entries of the queue; '
+  'returns the number of groups';
 
 CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (declaration text, key bson_value, entries bigint, oldest timestamptz, lag interval)

@@ -23,6 +23,11 @@ CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot 
 COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS
   'whether a document has a slot of that name';
 
+CREATE FUNCTION docpatterns._preallocated_expiry(until bson_value) RETURNS timestamptz
+  AS 'MODULE_PATHNAME', 'dp_preallocated_expiry' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._preallocated_expiry(bson_value) IS
+  'the earliest end of a hold in the field of a document; never changes: indexes are made of it';
+
 -- Shapes ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._preallocated_shape(shape bson) RETURNS bson
@@ -89,6 +94,7 @@ BEGIN
   IF store = 'slots' AND NOT clock THEN
     PERFORM docpatterns._preallocated_create_claims(rel, t.doc, name, link_id);
   END IF;
+  PERFORM docpatterns._preallocated_create_index(rel, options);
   PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF NOT clock THEN
     PERFORM docpatterns._pattern_create_whole(rel, doc_column);
@@ -173,10 +179,33 @@ BEGIN
            'timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t;
+  EXECUTE format('CREATE INDEX ON %s (until) WHERE until IS NOT NULL',
+      docpatterns._pattern_side(link_id, rel));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS
   'table for the claims of a preallocated pattern';
+
+-- SQL text: the first end of a hold in a document t; NULL if a table or nothing has holds.
+CREATE FUNCTION docpatterns._preallocated_first_end(rel regclass, options bson) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('docpatterns._preallocated_expiry(t.%I OPERATOR(@extschema@.->) %L::text)',
+    docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column')),
+    docpatterns._preallocated_until_path($2))
+  WHERE @extschema@.bson_get_text($2, 'store') = 'document'
+    AND @extschema@.bson_get_text($2, 'shape.kind') <> 'clock'
+$$;
+COMMENT ON FUNCTION docpatterns._preallocated_first_end(regclass, bson) IS
+  'SQL text: when the first hold in a document t ends';
+
+CREATE FUNCTION docpatterns._preallocated_create_index(rel regclass, options bson) RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._derive_create_index($1, 'preallocated',
+    @extschema@.bson_get_text($2, 'name'), ARRAY[replace(e, '(t.', '(')])
+  FROM docpatterns._preallocated_first_end($1, $2) e WHERE e IS NOT NULL
+$$;
+COMMENT ON FUNCTION docpatterns._preallocated_create_index(regclass, bson) IS
+  'the index by which documents with expired holds are found';
 
 -- Verbs -------------------------------------------------------------------------------------------
 
@@ -299,6 +328,7 @@ BEGIN
      AND (p.side IS NOT NULL OR NOT @extschema@.bson_exists(p.options, 'link_id')) THEN
     done := docpatterns._preallocated_put_back(rel, name);
   END IF;
+  PERFORM docpatterns._derive_drop_indexes(rel, 'preallocated', name);
   PERFORM docpatterns._pattern_drop_triggers(rel, 'preallocated', name);
   PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
   PERFORM docpatterns._pattern_drop_whole(rel);
@@ -314,3 +344,69 @@ COMMENT ON FUNCTION docpatterns._preallocated_put_back(regclass, text) IS
   'writes the holders of slots and the number of free slots into the documents; returns the number '
   'of documents written; error 42501 unless the caller owns the table, 54000 for documents that '
   'would be too large';
+
+-- Deferred work -----------------------------------------------------------------------------------
+
+-- What documents held before the declaration is for pattern_build().
+CREATE FUNCTION docpatterns._preallocated_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  first_end text;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
+  first_end := docpatterns._preallocated_first_end(rel, p.options);
+  IF p.side IS NOT NULL THEN
+    RETURN QUERY SELECT e.* FROM docpatterns._pattern_expired(p.side, 'until', 'expired holds') e;
+  ELSIF first_end IS NOT NULL AND NOT @extschema@.bson_exists(p.options, 'held') THEN
+    RETURN QUERY SELECT e.* FROM docpatterns._pattern_expired(rel, replace(first_end, '(t.', '('),
+        'documents with expired holds') e;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._preallocated_due(regclass, text) IS
+  'pattern_due of the preallocated pattern';
+
+CREATE FUNCTION docpatterns._preallocated_purge_claims(rel regclass, name text, most int)
+  RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_preallocated_purge_claims' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._preallocated_purge_claims(regclass, text, int) IS
+  'deletes expired claims that are not locked; returns their number; error 42501 unless the caller '
+  'owns the table';
+
+CREATE FUNCTION docpatterns._preallocated_purge_row(rel regclass, name text, key record)
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_preallocated_purge_row' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._preallocated_purge_row(regclass, text, record) IS
+  'frees the cells of a document whose holds have expired; false if there is no such document; '
+  'error 42501 unless the caller owns the table';
+
+CREATE FUNCTION docpatterns._preallocated_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+  r record;
+  first_end text;
+  done bigint := 0;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
+  IF p.side IS NOT NULL THEN
+    RETURN docpatterns._preallocated_purge_claims(rel, name, most);
+  END IF;
+  first_end := docpatterns._preallocated_first_end(rel, p.options);
+  IF first_end IS NULL OR @extschema@.bson_exists(p.options, 'held') THEN
+    RETURN 0;
+  END IF;
+  FOR r IN EXECUTE format('SELECT ROW(%s) AS key FROM %s AS t WHERE %s <= clock_timestamp() '
+      'ORDER BY %3$s LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED',
+      (SELECT string_agg(format('t.%I', k), ', ') FROM unnest(p.keys) k), p.base, first_end)
+    USING most LOOP
+    PERFORM docpatterns._preallocated_purge_row(rel, name, r.key);
+    done := done + 1;
+  END LOOP;
+  RETURN done;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._preallocated_maintain(regclass, text, int) IS
+  'pattern_maintain of the preallocated pattern: frees slots whose holds have expired';

@@ -21,8 +21,8 @@ CREATE FUNCTION preallocated_release(rel regclass, key anycompatible, slots text
   name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_preallocated_release' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION preallocated_release(regclass, anycompatible, text[], "any", text) IS
-  'Frees slots of the holder, also expired ones that have not been claimed since; all of them '
-  '(true) or none (false). Rights, locks and errors as preallocated_claim';
+  'Frees slots of the holder, also expired ones that nothing has claimed or removed since; all of '
+  'them (true) or none (false). Rights, locks and errors as preallocated_claim';
 
 CREATE FUNCTION preallocated_slots(rel regclass, key anycompatible, name text DEFAULT NULL)
   RETURNS TABLE (slot text, holder bson_value, until timestamptz)

@@ -39,12 +39,6 @@ COMMENT ON FUNCTION docpatterns._reference_wrong(bson_value, bson, text[]) IS
   'the first of the live fields that the copy does not have as the source has it; NULL if all is '
   'right';
 
-CREATE FUNCTION docpatterns._reference_refresh(rel regclass, name text, batch bigint) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns._reference_refresh(regclass, text, bigint) IS
-  'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of '
-  'the table; error 42501 unless the caller owns it';
-
 CREATE FUNCTION docpatterns._reference_forget_missing(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_reference_forget_missing' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS

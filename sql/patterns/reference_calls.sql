@@ -7,7 +7,7 @@ BEGIN
   IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  RETURN docpatterns._reference_refresh(rel, name, batch);
+  RETURN docpatterns._reference_maintain(rel, name, least(batch, 2147483647)::int);
 END
 $$;
 COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
@@ -25,11 +25,11 @@ COMMENT ON FUNCTION docpatterns._reference_due(regclass, text) IS
   'pattern_due of the extended reference pattern';
 
 CREATE FUNCTION docpatterns._reference_maintain(rel regclass, name text, most int) RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._reference_refresh($1, $2, $3)
-$$;
+  AS 'MODULE_PATHNAME', 'dp_reference_maintain' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns._reference_maintain(regclass, text, int) IS
-  'pattern_maintain of the extended reference pattern';
+  'pattern_maintain of the extended reference pattern: applies up to so many entries of the queue '
+  'of a declaration, or of each, in one pass, as the owner of the table; error 42501 unless the '
+  'caller owns it';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
   OUT reference text, OUT sources bigint, OUT copies bigint,

@@ -12,6 +12,16 @@ COMMENT ON FUNCTION docpatterns._ttl_date(bson_value) IS
   'a date, or the earliest date in an array; NULL for other values; never changes: indexes are '
   'made of it';
 
+CREATE FUNCTION docpatterns._ttl_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'dp_ttl_support' LANGUAGE C STRICT;
+COMMENT ON FUNCTION docpatterns._ttl_support(internal) IS 'planner support of _ttl_current()';
+
+CREATE FUNCTION docpatterns._ttl_current(doc bson, field text, cutoff timestamptz) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'dp_ttl_current' LANGUAGE C IMMUTABLE PARALLEL SAFE
+  SUPPORT docpatterns._ttl_support;
+COMMENT ON FUNCTION docpatterns._ttl_current(bson, text, timestamptz) IS
+  'whether a document has not expired: it has no date in the field at the cutoff or before';
+
 CREATE FUNCTION ttl_enable(rel regclass, field text, after interval DEFAULT '0',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
@@ -55,7 +65,7 @@ COMMENT ON FUNCTION docpatterns._ttl_create_triggers(regclass, bson) IS
 -- In SQL text about a table, "t" is a row of it.
 CREATE FUNCTION docpatterns._ttl_parts(rel regclass, options bson, OUT base text,
   OUT schema_name text, OUT table_name text, OUT keys text[], OUT key_ops text[], OUT date text,
-  OUT after interval, OUT expired text)
+  OUT after interval, OUT current text, OUT expired text)
 LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -67,8 +77,9 @@ BEGIN
   after := @extschema@.bson_get_text(options, 'after')::interval;
   date := format('docpatterns._ttl_date(t.%I OPERATOR(@extschema@.->) %L::text)', t.doc,
       @extschema@.bson_get_text(options, 'field'));
-  expired := format('%s OPERATOR(pg_catalog.<=) (statement_timestamp() OPERATOR(pg_catalog.-) %L'
-      '::interval)', date, after);
+  current := format('docpatterns._ttl_current(t.%I, %L, docpatterns._pattern_cutoff(%L))', t.doc,
+      @extschema@.bson_get_text(options, 'field'), after);
+  expired := format('%s OPERATOR(pg_catalog.<=) docpatterns._pattern_cutoff(%L)', date, after);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._ttl_parts(regclass, bson) IS
@@ -110,13 +121,13 @@ BEGIN
   END IF;
   -- columns keep the names that they have in the view
   EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS '
-      't WHERE (%s) IS NOT TRUE AND %s', view,
+      't WHERE %s AND %s', view,
       (SELECT string_agg(format('t.%I AS %I', a.attname, coalesce(v.attname, a.attname)), ', '
           ORDER BY a.n)
         FROM (SELECT q.attname, row_number() OVER (ORDER BY q.attnum) AS n FROM pg_attribute q
             WHERE q.attrelid = rel AND q.attnum > 0 AND NOT q.attisdropped) a
           LEFT JOIN pg_attribute v ON v.attrelid = made AND v.attnum = a.n),
-      p.base, p.expired, docpatterns._pattern_mark('ttl', declared));
+      p.base, p.current, docpatterns._pattern_mark('ttl', declared));
   IF made IS NULL THEN
     EXECUTE format('COMMENT ON VIEW %s IS %L', view, 'documents of ' || p.base
       || ' that have not expired');
@@ -209,9 +220,9 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._ttl_parts(rel, docpatterns._ttl_options(rel, name)) q;
-  RETURN QUERY EXECUTE format('SELECT ''expired documents'', min(q.date) + $1, nullif(count(*), 0) '
-      'FROM (SELECT %s AS date FROM %s AS t WHERE %s ORDER BY 1 LIMIT 10000) q', p.date, p.base,
-      p.expired) USING p.after;
+  RETURN QUERY EXECUTE format('SELECT ''expired documents'', (min(q.date) AT TIME ZONE ''UTC'' '
+      '+ $1) AT TIME ZONE ''UTC'', nullif(count(*), 0) FROM (SELECT %s AS date FROM %s AS t '
+      'WHERE %s ORDER BY 1 LIMIT 10000) q', p.date, p.base, p.expired) USING p.after;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._ttl_due(regclass, text) IS 'pattern_due of expiring documents';

@@ -10,8 +10,10 @@ COMMENT ON FUNCTION docpatterns.versioning_trigger() IS
 CREATE FUNCTION versioning_enable(
   rel regclass, revision_field text DEFAULT 'revision', storage text DEFAULT 'delta',
   keep bigint DEFAULT NULL, optimistic boolean DEFAULT true,
-  kept boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
-LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  kept boolean DEFAULT false, keep_for interval DEFAULT NULL, name text DEFAULT NULL,
+  doc_column text DEFAULT NULL) RETURNS text
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp
+  SET intervalstyle = postgres AS $$
 DECLARE
   t record;
   options @extschema@.bson;
@@ -24,7 +26,7 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'versioning', @extschema@.bson_build(
     'name', coalesce(name, revision_field), 'revision_field', revision_field, 'storage', storage,
     'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc, 'link_id', link_id,
-    'second_link_id', second_link_id, 'keep', keep));
+    'second_link_id', second_link_id, 'keep', keep, 'keep_for', keep_for::text));
   name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._pattern_require_fit(rel, t.doc, revision_field,
     'CASE WHEN v.kind IN (''int'', ''long'', ''double'', ''decimal'') THEN v.value::numeric '
@@ -45,11 +47,13 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, text, text) IS
+COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, interval,
+  text, text) IS
   'Declares the document versioning pattern: each change of a document adds a revision to a '
   'history. revision_field holds its number; storage is delta (reverse differences) or full (whole '
   'documents); keep is how many revisions of a document stay (NULL: all); optimistic refuses '
-  'updates with an old number (40001); kept includes fields that other patterns derive. Returns '
+  'updates with an old number (40001); kept includes fields that other patterns derive; '
+  'pattern_maintain() deletes revisions that ended more than keep_for ago (NULL: never). Returns '
   'the name of the declaration (default: the field). Locks the table against writers. Errors: '
   '22004, 22023 options that do not fit or a second history of a column, 55000 another value in '
   'the field, 42710 the name exists, 42501 unless the caller owns the table';
@@ -148,10 +152,40 @@ BEGIN
   PERFORM docpatterns._pattern_statement_trigger(rel, 88, 'versioning', name, 'statement', 38,
       'BEFORE INSERT OR TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._versioning_create_index(rel, options);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS
-  'triggers of the versioning pattern on its table';
+  'triggers of the versioning pattern on its table, and an index that it needs with keep_for';
+
+-- Whether a revision r may have an earlier one, which ended when r began, or is a deletion.
+CREATE FUNCTION docpatterns._versioning_follows() RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT '(operation = ''d'' OR operation = ''u'' AND (previous IS NOT NULL OR delta IS NULL OR '
+    'length(delta) > 0))'
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_follows() IS
+  'SQL text: whether maintenance has something to do for a revision that is old enough';
+
+-- Finds what maintenance has to do: the expression first, then the transaction.
+CREATE FUNCTION docpatterns._versioning_create_index(rel regclass, options bson) RETURNS void
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  revisions regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'link_id'),
+      rel);
+  made regclass := (SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = revisions
+      AND i.indexprs IS NOT NULL ORDER BY 1 LIMIT 1);
+BEGIN
+  IF @extschema@.bson_exists(options, 'keep_for') AND made IS NULL AND revisions IS NOT NULL THEN
+    EXECUTE format('CREATE INDEX ON %s (%s, change)', revisions,
+        docpatterns._versioning_follows());
+  ELSIF NOT @extschema@.bson_exists(options, 'keep_for') AND made IS NOT NULL THEN
+    EXECUTE format('DROP INDEX %s', made);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_create_index(regclass, bson) IS
+  'creates or drops the index for keep_for';
 
 -- Finds the functions and views created for a history by their dependencies, under any name.
 CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass,
@@ -538,3 +572,82 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_disable(regclass, text, bson) IS
   'pattern_disable of the versioning pattern';
+
+-- Deferred work -----------------------------------------------------------------------------------
+
+-- A revision ended when the next one began.  What a transaction has begun up to the cutoff has
+-- about the smallest numbers.
+CREATE FUNCTION docpatterns._versioning_old(rel regclass, name text, OUT revisions regclass,
+  OUT changes regclass, OUT side_keys text[], OUT key_ops text[], OUT keep_for interval,
+  OUT query text)
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'versioning', name) q;
+  revisions := p.side; side_keys := p.side_keys; key_ops := p.key_ops;
+  changes := docpatterns._pattern_side(@extschema@.bson_get_text(p.options, 'second_link_id'), rel);
+  keep_for := @extschema@.bson_get_text(p.options, 'keep_for')::interval;
+  query := (SELECT format('SELECT %s, r.revision, r.operation, c.since FROM %s AS r JOIN %s AS c '
+      'ON c.change = r.change WHERE %s AND r.change <= (SELECT max(m.change) FROM (SELECT n.change '
+      'FROM %3$s AS n WHERE n.since <= $2 ORDER BY n.since DESC LIMIT 1000) AS m) '
+      'AND c.since <= $2 ORDER BY r.change LIMIT $1', string_agg(format('r.%I', k), ', '),
+      revisions, changes, docpatterns._versioning_follows()) FROM unnest(side_keys) k);
+END
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_old(regclass, text) IS
+  'tables of a history, and SQL text for up to $1 revisions that began up to $2 and have something '
+  'before them';
+
+CREATE FUNCTION docpatterns._versioning_due(rel regclass, name text, OUT what text,
+  OUT since timestamptz, OUT amount bigint) RETURNS SETOF record
+LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._versioning_old(rel, name) q;
+  IF p.keep_for IS NOT NULL AND p.query IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT ''old revisions'', (min(q.since) AT TIME ZONE ''UTC'' '
+        '+ $3) AT TIME ZONE ''UTC'', nullif(count(*), 0) FROM (%s) q', p.query)
+      USING 10000, docpatterns._pattern_cutoff(p.keep_for), p.keep_for;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_due(regclass, text) IS 'pattern_due of histories';
+
+CREATE FUNCTION docpatterns._versioning_maintain_run(rel regclass, name text, old text, cut text,
+  changes text, most int, cutoff timestamptz) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'dp_versioning_maintain_run' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION docpatterns._versioning_maintain_run(regclass, text, text, text, text, int,
+  timestamptz) IS
+  'runs the statements of pattern_maintain, which write to guarded tables; error 42501 unless the '
+  'caller owns the table';
+
+CREATE FUNCTION docpatterns._versioning_maintain(rel regclass, name text, most int) RETURNS bigint
+LANGUAGE docpatterns VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  p record;
+BEGIN
+  SELECT q.* INTO p FROM docpatterns._versioning_old(rel, name) q;
+  IF p.keep_for IS NULL OR p.query IS NULL THEN
+    RETURN 0;
+  END IF;
+  RETURN (SELECT docpatterns._versioning_maintain_run(rel, name,
+      format('WITH q AS MATERIALIZED (%s) DELETE FROM %s AS r USING q WHERE %s AND (r.revision < '
+        'q.revision OR r.revision = q.revision AND q.operation = ''d'') RETURNING r.change',
+        p.query, p.revisions, string_agg(format('r.%1$I %2$s q.%1$I', k, o), ' AND ')),
+      format('WITH q AS MATERIALIZED (%s) UPDATE %s AS r SET delta = '''', previous = NULL FROM q '
+        'WHERE %s AND r.revision = q.revision AND NOT EXISTS (SELECT FROM %2$s AS b WHERE %4$s '
+        'AND b.revision = r.revision - 1)', p.query, p.revisions,
+        string_agg(format('r.%1$I %2$s q.%1$I', k, o), ' AND '),
+        string_agg(format('b.%1$I %2$s r.%1$I', k, o), ' AND ')),
+      format('DELETE FROM %s AS c WHERE c.change = ANY ($3) AND c.since <= $2 AND NOT EXISTS '
+        '(SELECT FROM %s AS r WHERE r.change = c.change AND %3$s) AND NOT EXISTS (SELECT FROM '
+        '%2$s AS r WHERE r.change = c.change AND NOT %3$s)', p.changes, p.revisions,
+        docpatterns._versioning_follows()),
+      most, docpatterns._pattern_cutoff(p.keep_for))
+    FROM unnest(p.side_keys, p.key_ops) AS u (k, o));
+END
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_maintain(regclass, text, int) IS
+  'pattern_maintain of histories: deletes what ended more than keep_for ago';

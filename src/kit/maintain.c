@@ -19,6 +19,8 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -50,6 +52,16 @@ typedef struct Work
 	int64 done;
 	DpQueuePass pass;
 } Work;
+
+/* No time that timestamptz has is so long ago: the years since its first one are 6,700 and more */
+#define FOREVER_DAYS (6700 * 365.0)
+
+/* The fn_extra of _pattern_cutoff() */
+typedef struct Cutoff
+{
+	TimestampTz now;
+	TimestampTz cutoff;
+} Cutoff;
 
 /* What came of a part of a batch */
 typedef enum Outcome
@@ -444,4 +456,41 @@ static void
 commit_procedure(void)
 {
 	SPI_commit();
+}
+
+/* ---------------------------------------------------------------- times */
+
+/*
+ * _pattern_cutoff(after interval) -> timestamptz: that much before the start of the statement, the same
+ * in all time zones: days have 24 hours.
+ */
+DP_FUNCTION(dp_pattern_cutoff);
+Datum
+dp_pattern_cutoff(PG_FUNCTION_ARGS)
+{
+	Cutoff *kept = fcinfo->flinfo->fn_extra;
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+
+	/* the argument is a constant */
+	if (kept == NULL || kept->now != now)
+	{
+		if (kept == NULL)
+			fcinfo->flinfo->fn_extra = kept =
+				MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Cutoff));
+		kept->cutoff = dp_cutoff(PG_GETARG_INTERVAL_P(0));
+		kept->now = now;
+	}
+	PG_RETURN_TIMESTAMPTZ(kept->cutoff);
+}
+
+TimestampTz
+dp_cutoff(const Interval *after)
+{
+	/* a timestamp without time zone, which is the time in UTC, has no days of other lengths */
+	if (after->month * 30.0 + after->day + (double) after->time / USECS_PER_DAY > FOREVER_DAYS)
+		return DT_NOBEGIN;
+	return DatumGetTimestamp(
+		DirectFunctionCall2(timestamp_mi_interval,
+							TimestampGetDatum(GetCurrentStatementStartTimestamp()),
+							IntervalPGetDatum(unconstify(Interval *, after))));
 }

@@ -41,4 +41,10 @@ typedef struct DpMaintainRun
  */
 extern int64 dp_maintain_run(const DpMaintainRun *run);
 
+/*
+ * So much before the start of the statement, the same in all time zones: days have 24 hours.  SQL
+ * calls it _pattern_cutoff().
+ */
+extern TimestampTz dp_cutoff(const Interval *after);
+
 #endif /* DP_KIT_MAINTAIN_H */

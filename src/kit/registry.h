@@ -87,6 +87,14 @@ typedef struct DpPattern
 	List *(*split)(DpDecl *decl);
 
 	/*
+	 * Which rows of the table calls for collections see, though plain SQL sees all: a condition for
+	 * rows called t (NULL: all), in SQL that Citus can run on other servers, and whether a stored
+	 * document is such a row's.  The others will be deleted, and make way for new ones: seen.h.
+	 */
+	char *(*seen)(DpDecl *decl);
+	bool (*sees)(DpDecl *decl, struct varlena *stored);
+
+	/*
 	 * Writes the SQL of a word of this pattern in templates of statements; false if it does not
 	 * know the word.
 	 */

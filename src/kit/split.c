@@ -21,6 +21,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/registry.h"
+#include "kit/seen.h"
 #include "kit/shard.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/template.h"
@@ -318,6 +319,7 @@ DP_ROUTED_FUNCTION(dp_pattern_change, DP_ROUTE_KEY, 1)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 	SPI_connect();
 	matches = lock_row(decl, &key, deletes, &stored) && stored != NULL &&
+			  (v.methods != NULL || dp_sees(v.decls, stored)) &&
 			  (PG_ARGISNULL(2) ||
 			   DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(as_shown(&v, stored, &key)),
 										  PG_GETARG_DATUM(2))));

@@ -192,6 +192,7 @@ prepare(DpCall *call, DpTarget *target)
 			"t.tableoid OPERATOR(pg_catalog.=) $9 AND t.ctid OPERATOR(pg_catalog.=) $10";
 	call->is_table = has_ctid;
 	call->is_remote = target->is_remote;
+	call->hiding = target->hiding;
 	call->is_single = has_ctid && c.is_keyed &&
 					  dp_target_is_single(target, call->update != NULL ? TRIGGER_TYPE_UPDATE
 																	   : TRIGGER_TYPE_DELETE);
@@ -247,6 +248,8 @@ read_documents(Conditions *c, struct varlena *filter, const DpValue *sort, bool 
 		append_filter(c, filter);
 	else
 		appendStringInfo(&c->sql, "%s IS NOT NULL", c->doc);
+	if (c->target->seen != NULL)
+		appendStringInfo(&c->sql, " AND %s", c->target->seen);
 	c->whole = c->far != NULL || (sort != NULL && split != NULL && dp_split_sort(split, sort));
 	if (c->whole)
 	{
@@ -661,7 +664,7 @@ dp_collection_source(Oid relid, const DpValue *filter, const DpValue *sort, cons
 	source->computed = shown && !c.whole;
 	source->conditions = c.sql.data;
 	if (filter == NULL && TupleDescAttr(RelationGetDescr(target.rel), target.doc - 1)->attnotnull)
-		source->conditions = NULL;
+		source->conditions = target.seen;
 	source->order = c.order;
 	table_close(target.rel, AccessShareLock);
 }

@@ -84,6 +84,7 @@ typedef struct DpCall
 	bool is_remote; /* they are on other servers, which run only immutable functions */
 	bool is_single; /* one row at most, by its key, and one statement may try */
 	Oid base;       /* of a view whose rows triggers of ours write: their table; else 0 */
+	Oid hiding;     /* the table with rows that calls do not see, for dp_make_way_hook; else 0 */
 	bool once;      /* they are for these values only */
 	Datum *operands;
 	const uint8 **origins; /* where in the filter each is a value, if not once */
@@ -196,6 +197,7 @@ typedef struct DpDocTarget
 	char *insert;    /* INSERT INTO name AS t (..) SELECT .. of rows s (doc), up to its FROM */
 	char *same;      /* that a row s (doc) has the key of a row t */
 	char *change;    /* of split documents: DpSplit's call that changes a row t, else NULL */
+	Oid hiding;      /* the relation, if calls do not see all of its rows; else 0 */
 } DpDocTarget;
 
 /* Refuses what is no table. */

@@ -97,6 +97,7 @@ dp_shape_find(DpShape *shape, DpCall *call)
 	call->is_remote = found->call.is_remote;
 	call->is_single = found->call.is_single;
 	call->base = found->call.base;
+	call->hiding = found->call.hiding;
 	call->noperands = found->call.noperands;
 	call->operands = palloc(call->noperands * sizeof(Datum));
 	for (int i = 0; i < call->noperands; i++)

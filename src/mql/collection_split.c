@@ -16,6 +16,8 @@
 #include "mql/projection.h"
 
 DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc) = NULL;
+char *(*dp_seen_hook)(Relation base) = NULL;
+void (*dp_make_way_hook)(Oid base, Datum docs) = NULL;
 bool (*dp_remote_hook)(Oid relid) = NULL;
 
 static bool overlaps(const DpPath *a, const DpPath *b);

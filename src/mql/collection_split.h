@@ -1,9 +1,9 @@
 /*
  * collection_split.h
  *		What the calls for collections know about split documents, and whether a filter, an
- *		update or a projection concerns split fields.
+ *		update or a projection concerns split fields; and which rows they do not see.
  *
- * mql does not know the patterns: they fill the hook.
+ * mql does not know the patterns: they fill the hooks.
  */
 #ifndef DP_MQL_COLLECTION_SPLIT_H
 #define DP_MQL_COLLECTION_SPLIT_H
@@ -40,6 +40,18 @@ typedef struct DpSplit
 
 /* NULL unless documents of the column are split; in the current context. */
 extern DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc);
+
+/*
+ * What calls do not see of a table: the SQL condition for the rows t that they see, NULL for all.
+ * base is the table, or the one that a view shows.
+ */
+extern char *(*dp_seen_hook)(Relation base);
+
+/*
+ * Deletes rows of the table that calls do not see, where documents (bson[]) that are about to be
+ * inserted would meet them in a unique index.
+ */
+extern void (*dp_make_way_hook)(Oid base, Datum docs);
 
 /* Whether the rows of a table are on other servers. */
 extern bool (*dp_remote_hook)(Oid relid);

@@ -31,6 +31,7 @@
 #define COLLECTION_TRIGGER "collection_set_id"
 
 static void find_columns(DpTarget *target);
+static void find_hidden(DpTarget *target);
 static bool is_collection(Relation rel, AttrNumber *key, AttrNumber *doc);
 static StringInfo compare_lookup(const DpDocLookup *lookup);
 static const char *key_fresh(const DpTarget *target);
@@ -70,6 +71,34 @@ dp_target_find(DpTarget *target)
 	if ((target->is_table || rel->rd_rel->relkind == RELKIND_VIEW) && rel->trigdesc != NULL &&
 		dp_split_hook != NULL)
 		target->split = dp_split_hook(rel, target->doc);
+	find_hidden(target);
+}
+
+/* A view shows what its query selects, but its inserts meet the rows of the table. */
+static void
+find_hidden(DpTarget *target)
+{
+	Relation base = target->rel;
+	Query *query;
+	RangeTblEntry *rte;
+
+	if (dp_seen_hook == NULL)
+		return;
+	while (base->rd_rel->relkind == RELKIND_VIEW && (rte = view_table(base, &query)) != NULL)
+	{
+		if (base != target->rel)
+			table_close(base, AccessShareLock);
+		base = table_open(rte->relid, AccessShareLock);
+	}
+	if ((base->rd_rel->relkind == RELKIND_RELATION ||
+		 base->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) &&
+		(base->trigdesc != NULL || base->rd_rel->relispartition) &&
+		(target->seen = dp_seen_hook(base)) != NULL)
+		target->hiding = RelationGetRelid(base);
+	if (base == target->rel)
+		return;
+	target->seen = NULL;
+	table_close(base, AccessShareLock);
 }
 
 /*
@@ -571,6 +600,10 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 	dp_target_find(&target);
 	memset(lookup, 0, sizeof(DpDocLookup));
 	lookup->source = psprintf("%s AS t", target.name);
+	if (target.seen != NULL)
+		lookup->source = psprintf("(SELECT t.*%s FROM %s WHERE %s) AS t",
+								  target.is_table ? ", t.tableoid, t.ctid" : "", lookup->source,
+								  target.seen);
 	lookup->doc = psprintf("t.%s", dp_target_column(&target, target.doc));
 	lookup->key = row_key(&target);
 	lookup->is_table = target.is_table;
@@ -613,6 +646,7 @@ dp_collection_target(Oid relid, DpDocTarget *out)
 																				: "pg_catalog",
 							 row_id(&target));
 	out->insert = dp_target_insertion(&target);
+	out->hiding = target.hiding;
 	table_close(target.rel, AccessShareLock);
 }
 

@@ -20,6 +20,8 @@ typedef struct DpTarget
 	List *row;          /* columns (ints) that identify a row of a view, or a remote one; or NIL */
 	DpDocFacts *facts;  /* NULL until they are needed */
 	DpSplit *split;     /* NULL unless patterns have split the documents */
+	char *seen;         /* condition for the rows that calls see; NULL: all */
+	Oid hiding;         /* the table with rows that they do not see, also of a view; or 0 */
 	char *name;         /* "schema"."relation" */
 	const char *schema; /* of the extension, quoted */
 } DpTarget;

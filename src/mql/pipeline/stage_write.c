@@ -147,6 +147,17 @@ dp_stage_merge(DpQuery *q, const DpValue *spec, const DpLocation *location)
 
 	initStringInfo(&before);
 	initStringInfo(&after);
+	if (OidIsValid(merge.target.hiding))
+	{
+		appendStringInfo(&before,
+						 "SELECT docpatterns._pattern_make_way('%u'::pg_catalog.regclass, "
+						 "pg_catalog.array_agg(s.doc)) FROM ",
+						 merge.target.hiding);
+		input(q, &merge, &before, &after);
+		add_write(q, before.data, after.data);
+		initStringInfo(&before);
+		initStringInfo(&after);
+	}
 	if (merge.target.change != NULL && merge.matched != MATCHED_KEEP &&
 		merge.matched != MATCHED_FAIL)
 	{

@@ -18,6 +18,7 @@
 
 #include "bson/catalog.h"
 #include "bson/collation.h"
+#include "mql/collection_split.h"
 #include "mql/projection.h"
 #include "mql/run.h"
 #include "mql/update.h"
@@ -609,6 +610,8 @@ change_insert(Change *c, bool last)
 	dp_call_set(c->params, DP_PARAM_DOCS,
 				PointerGetDatum(construct_array(&c->insertion, 1, dp_types()->bson, -1, false,
 												TYPALIGN_INT)));
+	if (OidIsValid(c->call.hiding))
+		dp_make_way_hook(c->call.hiding, c->params->params[DP_PARAM_DOCS].value);
 	dp_first_row_init(&row);
 	dp_call_write(psprintf("%s%s RETURNING coalesce(%s, 'null'), t.%s", sql[DP_CALL_INSERTION],
 						   c->locks && !last ? " ON CONFLICT DO NOTHING" : "", sql[DP_CALL_ID],

@@ -12,6 +12,7 @@
 
 #include "bson/catalog.h"
 #include "bson/text.h"
+#include "mql/collection_split.h"
 #include "mql/run.h"
 #include "patterns/collection/calls.h"
 
@@ -50,6 +51,8 @@ dp_collection_insert(PG_FUNCTION_ARGS)
 
 	params = dp_call_params(&call);
 	dp_call_set(params, DP_PARAM_DOCS, makeArrayResult(docs, CurrentMemoryContext));
+	if (OidIsValid(call.hiding))
+		dp_make_way_hook(call.hiding, params->params[DP_PARAM_DOCS].value);
 	if (call.is_remote)
 		insert_remote(&call, params, dp_run_result(fcinfo));
 	else

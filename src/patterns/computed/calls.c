@@ -139,13 +139,13 @@ DP_ROUTED_FUNCTION(dp_computed_recompute, DP_ROUTE_SUM, 0)
 }
 
 /*
- * _computed_refresh(rel, name, most) -> bigint: processes entries of the queue; returns the number
+ * _computed_maintain(rel, name, most) -> bigint: processes entries of the queue; returns the number
  * of their groups
  */
-DP_ROUTED_FUNCTION(dp_computed_refresh, DP_ROUTE_SUM, 0)
+DP_ROUTED_FUNCTION(dp_computed_maintain, DP_ROUTE_SUM, 0)
 {
 	DpDerivation *d = computed_argument(fcinfo);
-	int64 most = PG_GETARG_INT64(2);
+	int32 most = PG_GETARG_INT32(2);
 	DpQueue *queue;
 	List *taken;
 	ListCell *lc;

@@ -269,6 +269,24 @@ run_in_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *
 }
 
 /*
+ * _preallocated_purge_row(rel, name, key record) -> boolean: frees the cells of a document whose
+ * holds have expired
+ */
+DP_FUNCTION(dp_preallocated_purge_row);
+Datum
+dp_preallocated_purge_row(PG_FUNCTION_ARGS)
+{
+	Request r = { .verb = VERB_CLAIM };
+
+	dp_require_owner(PG_GETARG_OID(0));
+	r.p = dp_preallocated(dp_decl_find(PG_GETARG_OID(0), "preallocated",
+									   text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	dp_key_of_argument(r.p->decl, fcinfo, 2, &r.key);
+	PG_RETURN_BOOL(r.p->in_document && dp_preallocated_write(r.p, &r.key, LockTupleNoKeyExclusive,
+															 run_in_document, &r));
+}
+
+/*
  * preallocated_slots(rel, key, name) -> rows (slot, holder, until)
  */
 DP_ROUTED_FUNCTION(dp_preallocated_slots, DP_ROUTE_KEY, 1)

@@ -286,6 +286,34 @@ dp_preallocated_until(DpPreallocated *p, struct varlena *doc, const char *slot)
 	return (dp_get_int64(value.data) - DP_EPOCH_SHIFT_MS) * 1000;
 }
 
+/*
+ * _preallocated_expiry(until bson_value) -> timestamptz: the earliest date in the field that says
+ * until when slots are held; NULL for none
+ */
+DP_FUNCTION(dp_preallocated_expiry);
+Datum
+dp_preallocated_expiry(PG_FUNCTION_ARGS)
+{
+	DpValue until = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpIter iter;
+	DpElement element;
+	int64 earliest = PG_INT64_MAX;
+
+	if (until.type != DP_TYPE_DOCUMENT)
+		PG_RETURN_NULL();
+	dp_iter_init_value(&iter, &until);
+	while (dp_iter_next(&iter, &element))
+		if (element.value.type == DP_TYPE_DATE)
+			earliest = Min(earliest, dp_get_int64(element.value.data));
+	if (earliest == PG_INT64_MAX)
+		PG_RETURN_NULL();
+	if (earliest >= END_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS)
+		PG_RETURN_TIMESTAMPTZ(DT_NOEND);
+	if (earliest < MIN_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS)
+		PG_RETURN_TIMESTAMPTZ(DT_NOBEGIN);
+	PG_RETURN_TIMESTAMPTZ((earliest - DP_EPOCH_SHIFT_MS) * 1000);
+}
+
 int
 dp_preallocated_expire(DpPreallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now)
 {

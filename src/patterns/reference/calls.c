@@ -215,10 +215,10 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
 }
 
 /*
- * _reference_refresh(rel, name, batch) -> rows: processes up to batch entries of the queue, of one
+ * _reference_maintain(rel, name, most) -> rows: processes up to batch entries of the queue, of one
  * deferred declaration or, with name NULL, of all; as the table's owner, in one pass
  */
-DP_ROUTED_FUNCTION(dp_reference_refresh, DP_ROUTE_SUM, 0)
+DP_ROUTED_FUNCTION(dp_reference_maintain, DP_ROUTE_SUM, 0)
 {
 	Oid rel;
 	char *name;
@@ -235,7 +235,7 @@ DP_ROUTED_FUNCTION(dp_reference_refresh, DP_ROUTE_SUM, 0)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	rel = PG_GETARG_OID(0);
 	name = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
-	batch = PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT64(2);
+	batch = PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT32(2);
 	dp_require_owner(rel);
 	LockRelationOid(rel, RowExclusiveLock); /* so that the declarations stay as they are */
 	if (name != NULL)

@@ -44,6 +44,7 @@ static bool refuse(DpItemProblem *problem, int sqlstate, char *message, char *de
 static void set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted,
 					 int *cols, Datum *values, bool *nulls, int *n);
 static DpSingleTable *single_table_of(DpDecl *decl);
+static char *single_table_seen(DpDecl *decl);
 
 /* ---------------------------------------------------------------- declarations */
 
@@ -532,7 +533,18 @@ static const DpOption options[] = {
 DP_DEFINE_PATTERN(single_table) = { .name = "single_table",
 									.whole_table = true,
 									.creator = "single_table_create",
+									.seen = single_table_seen,
 									.options = options };
+
+/* Calls for collections do not see expired items, as those of the pattern. */
+static char *
+single_table_seen(DpDecl *decl)
+{
+	if (single_table_of(decl)->ttl == NULL)
+		return NULL;
+	return pstrdup("(t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) "
+				   "pg_catalog.clock_timestamp())");
+}
 
 /*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.

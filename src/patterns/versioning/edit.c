@@ -13,10 +13,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -79,6 +81,7 @@ static const DpOption options[] = {
 	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full"),
 	  DP_INTO(DpVersioning, full) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1), DP_INTO(DpVersioning, keep) },
+	{ "keep_for", DP_OPTION_INTERVAL, DP_ALTERABLE },
 	{ "optimistic", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpVersioning, optimistic) },
 	{ "kept", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpVersioning, kept) },
 	{ NULL }
@@ -628,6 +631,49 @@ DP_ROUTED_FUNCTION(dp_versioning_purge_run, DP_ROUTE_SUM, 0)
 	}
 	SPI_finish();
 	PG_RETURN_INT64((int64) rows[0]);
+}
+
+/*
+ * _versioning_maintain_run(rel, name, old, cut, changes, most int, cutoff timestamptz) -> number of
+ * revisions that it wrote: deletes old revisions and returns their changes, cuts the first ones that
+ * are left from their predecessors, and deletes changes of an array that have no revisions.  $1 is
+ * most, $2 cutoff, $3 the array.
+ */
+DP_ROUTED_FUNCTION(dp_versioning_maintain_run, DP_ROUTE_SUM, 0)
+{
+	Oid types[3] = { INT4OID, TIMESTAMPTZOID, INT8ARRAYOID };
+	Datum values[3] = { PG_GETARG_DATUM(5), PG_GETARG_DATUM(6), (Datum) 0 };
+	const int expected[3] = { SPI_OK_DELETE_RETURNING, SPI_OK_UPDATE, SPI_OK_DELETE };
+	Datum *changes = NULL;
+	DpVersioning *v;
+	uint64 rows[3];
+
+	dp_require_owner(PG_GETARG_OID(0));
+	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning",
+								   text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	dp_versioning_require(v);
+	lock_rewriting(v);
+	SPI_connect();
+	for (int i = 0; i < 3; i++)
+	{
+		SPIPlanPtr plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(2 + i)), 3, types);
+		bool isnull;
+
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		rows[i] = dp_run_marked(v->decl, plan, values, i < 2 ? "  n" : NULL, 0, expected[i],
+								i < 2 ? v->revisions : v->changes, v->decl->name, DP_MARK_INTERNAL);
+		if (i > 0)
+			continue;
+		changes = palloc((rows[0] + 1) * sizeof(Datum));
+		for (uint64 row = 0; row < rows[0]; row++)
+			changes[row] = dp_result(row, 1, &isnull);
+		values[2] =
+			PointerGetDatum(construct_array(changes, rows[0], INT8OID, sizeof(int64),
+											FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	}
+	SPI_finish();
+	PG_RETURN_INT64((int64) (rows[0] + rows[1]));
 }
 
 /* ---------------------------------------------------------------- checking */
