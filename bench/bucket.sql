@@ -8,8 +8,8 @@
 --   readings      buckets of an hour
 -- psql variable scale: a percentage of the minutes. CPU time as everywhere, except for single inserts.
 \set minutes 4000*:scale/100
-DROP TABLE IF EXISTS source, plain, clustered, sensors, jsonb_buckets, ingest_plain;
-DROP FOREIGN TABLE IF EXISTS readings, weighed, ingest_readings;
+DROP TABLE IF EXISTS source, plain, clustered, sensors, jsonb_buckets, ingest_plain, batches_plain, batches_costs;
+DROP FOREIGN TABLE IF EXISTS readings, weighed, ingest_readings, batches_readings;
 SET timezone = 'UTC';
 SET max_parallel_maintenance_workers = 0;
 SELECT setseed(0.5) \g /dev/null
@@ -164,6 +164,42 @@ SELECT weigh('size, noisy, 1,000 points', 1.3, '1000 min', 'SELECT * FROM noisy'
 CREATE OR REPLACE VIEW jittered AS SELECT sensor_id, ts + abs(hashint8extended(sensor_id * 10000000::int8 + extract(epoch FROM ts)::int8, 3) % 200000) * interval '1 us' AS ts, temperature, moisture FROM source WHERE sensor_id % 4 = 0;
 SELECT weigh('size, jittered, 1 hour', NULL, '1 hour', 'SELECT * FROM jittered');
 SELECT weigh('size, jittered, 1,000 points', NULL, '1000 min', 'SELECT * FROM jittered');
+
+-- Batches of 100 measurements in the order of time, each a transaction, turn by turn: 1,000 sensors, so that ten of them are
+-- a minute; packing is part of the cost. CPU time.
+CREATE TABLE batches_plain (LIKE source);
+CREATE INDEX ON batches_plain (sensor_id, ts);
+SELECT bucket_create('batches_readings', columns_of => 'source', group_by => '{sensor_id}', time_field => 'ts', span => '1 hour') \g /dev/null
+CREATE TABLE batches_costs (rel text, turn int, cost float8);
+CREATE OR REPLACE PROCEDURE insert_batches(n int) LANGUAGE plpgsql AS $$
+DECLARE
+  rel text;
+  started float8;
+BEGIN
+  FOR turn IN 0 .. n / 20 - 1 LOOP
+    FOREACH rel IN ARRAY CASE WHEN turn % 2 = 0 THEN '{plain,readings}'::text[] ELSE '{readings,plain}' END LOOP
+      started := bench.cpu();
+      FOR b IN turn * 20 .. turn * 20 + 19 LOOP
+        IF rel = 'plain' THEN
+          INSERT INTO bench.batches_plain
+            SELECT 1 + i % 1000, timestamptz '2024-01-01 00:00+00' + i / 1000 * interval '1 min', 20 + (i / 7919 % 40) / 10.0::float8, i % 50 FROM generate_series(b * 100, b * 100 + 99) i;
+        ELSE
+          INSERT INTO bench.batches_readings
+            SELECT 1 + i % 1000, timestamptz '2024-01-01 00:00+00' + i / 1000 * interval '1 min', 20 + (i / 7919 % 40) / 10.0::float8, i % 50 FROM generate_series(b * 100, b * 100 + 99) i;
+        END IF;
+        COMMIT;
+      END LOOP;
+      INSERT INTO bench.batches_costs VALUES (rel, turn, bench.cpu() - started);
+    END LOOP;
+  END LOOP;
+END $$;
+\echo
+\echo 'operation                                 plain ms    our ms   ratio    bar         spread of the ratio'
+SELECT asked('batches of 100 rows') AS batches \gset
+\if :batches
+CALL insert_batches(60 * :scale);
+SELECT line('batches of 100 rows', sum(cost) FILTER (WHERE rel = 'plain'), sum(cost) FILTER (WHERE rel = 'readings'), 1.0) FROM batches_costs;
+\endif
 
 -- Single inserts: each a transaction, by two clients, each of which sends the measurements of its sensors minute by minute, so
 -- that buckets fall due as they do in life. Wall-clock time.

@@ -351,45 +351,54 @@ dp_value_abbreviate(const DpValue *v)
 
 /* ---------------------------------------------------------------- many values */
 
-/*
- * A merge sort, so that equal values keep their order.
- */
+typedef struct Keyed
+{
+	uint64 key; /* abbreviated value; 0 with a collation */
+	int at;
+} Keyed;
+
+/* Equal values keep their order. */
+static inline int
+keyed_order(const Keyed *a, const Keyed *b, const DpValue *values)
+{
+	int order;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	order = dp_value_compare(&values[a->at], &values[b->at]);
+	return order != 0 ? order : a->at - b->at;
+}
+
+#define ST_SORT keyed_sort
+#define ST_ELEMENT_TYPE Keyed
+#define ST_COMPARE_ARG_TYPE const DpValue
+#define ST_COMPARE keyed_order
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 void
 dp_values_sort(DpValue *values, int n)
 {
-	DpValue *from = values;
-	DpValue *to;
-	DpValue *spare;
+	Keyed *keyed;
+	DpValue *unsorted;
 
 	if (n < 2)
 		return;
-	to = spare = palloc_extended(sizeof(DpValue) * (Size) n, MCXT_ALLOC_HUGE);
-	for (int width = 1; width < n; width *= 2)
+	keyed = palloc_extended(sizeof(Keyed) * (Size) n, MCXT_ALLOC_HUGE);
+	unsorted = palloc_extended(sizeof(DpValue) * (Size) n, MCXT_ALLOC_HUGE);
+	memcpy(unsorted, values, sizeof(DpValue) * (Size) n);
+	for (int i = 0; i < n; i++)
 	{
-		DpValue *swap;
-
-		for (int start = 0; start < n; start += 2 * width)
-		{
-			int i = start;
-			int middle = Min((int64) start + width, n);
-			int j = middle;
-			int end = Min((int64) start + 2 * width, n);
-
-			CHECK_FOR_INTERRUPTS();
-			for (int k = start; k < end; k++)
-				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0)
-							? from[i++]
-							: from[j++];
-		}
-		swap = from;
-		from = to;
-		to = swap;
-		if (width > n / 2)
-			break;
+		keyed[i].key = dp_collation == NULL ? dp_value_abbreviate(&values[i]) : 0;
+		keyed[i].at = i;
 	}
-	if (from != values)
-		memcpy(values, from, sizeof(DpValue) * (Size) n);
-	pfree(spare);
+	keyed_sort(keyed, n, unsorted);
+	for (int i = 0; i < n; i++)
+		values[i] = unsorted[keyed[i].at];
+	pfree(unsorted);
+	pfree(keyed);
 }
 
 /*

@@ -30,13 +30,18 @@ static void sort_prepare(SortSupport ssup, int (*compare)(Datum, Datum, SortSupp
 static bool sort_abort(int memtupcount, SortSupport ssup);
 static Datum sort_abbreviate(Datum original, SortSupport ssup, Abbreviate abbreviate);
 
-/* Compares two detoasted values. */
+/* Compares two detoasted values. What a hash has found mostly has the same bytes. */
 static inline int
 values_compare(struct varlena *a, struct varlena *b)
 {
-	DpValue x = dp_value_of_varlena(a);
-	DpValue y = dp_value_of_varlena(b);
+	Size size = VARSIZE_ANY_EXHDR(a);
+	DpValue x;
+	DpValue y;
 
+	if (size == VARSIZE_ANY_EXHDR(b) && memcmp(VARDATA_ANY(a), VARDATA_ANY(b), size) == 0)
+		return 0;
+	x = dp_value_of_varlena(a);
+	y = dp_value_of_varlena(b);
 	return dp_value_compare(&x, &y);
 }
 

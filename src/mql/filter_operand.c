@@ -221,12 +221,6 @@ parse_ne(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 	add_negation(nodes, &negated);
 }
 
-static int
-compare_values(const void *a, const void *b)
-{
-	return dp_value_compare(a, b);
-}
-
 static void
 parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
@@ -268,7 +262,7 @@ parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 			in->has_null = true;
 		in->values[in->nvalues++] = value;
 	}
-	qsort(in->values, in->nvalues, sizeof(DpValue), compare_values);
+	dp_values_sort(in->values, in->nvalues);
 }
 
 static void

@@ -1,7 +1,7 @@
 -- The contract of writing to relations of measurements, and of the calls that keep them.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(86);
+SELECT plan(92);
 
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('bucket_pack', 'bigint'), ('bucket_resize', 'bigint'), ('bucket_drop_before', 'bigint'), ('bucket_add_column', 'void'),
   ('bucket_stats', 'record'), ('bucket_advise', 'setof record'), ('bucket_salvage', 'setof record')) AS v (f, r);
@@ -31,6 +31,29 @@ SELECT is(bucket_pack('readings', '2024-01-01 01:00'), 2::bigint, 'bucket_pack o
 SELECT is(bucket_pack('readings'), 1::bigint, 'and of all');
 SELECT results_eq('SELECT bucket_count(data) FROM readings_packed WHERE g = 4 ORDER BY start', ARRAY[11, 1], 'the late one went into the bucket of its span');
 SELECT results_eq('SELECT v::int FROM readings WHERE g = 4 ORDER BY ts', ARRAY[0, 1, 2, 99, 3, 4, 5, 6, 7, 8, 9, 10], 'at its place');
+
+-- Spans of several groups that end with one statement. Groups are the same only to the last digit.
+SELECT bucket_create('sensors', columns => 'g numeric, ts timestamptz, v int, note text', group_by => '{g}', time_field => 'ts', span => '1 hour') \g /dev/null
+INSERT INTO sensors SELECT g::numeric, timestamptz '2024-01-01' + i / 2 * interval '1 min', i, 'row ' || i FROM unnest('{1.0,1.00,2,3}'::text[]) g, generate_series(0, 9) i;
+SELECT results_eq('SELECT (SELECT count(*) FROM sensors_recent), (SELECT count(*) FROM sensors_packed)', 'VALUES (40::bigint, 0::bigint)', 'a few of several groups wait');
+INSERT INTO sensors SELECT g::numeric, t, 10, 'next' FROM unnest('{1.0,1.00,2}'::text[]) g, unnest('{2024-01-01 01:30,2024-01-01 02:00}'::timestamptz[]) t;
+SELECT results_eq('SELECT g::text, start, bucket_count(data) FROM sensors_packed ORDER BY g::text, start',
+  $$SELECT g, s, n FROM unnest('{1.0,1.00,2}'::text[]) g, (VALUES (timestamptz '2024-01-01 00:00', 10), ('2024-01-01 01:00', 1)) v (s, n) ORDER BY g, s$$, 'later spans pack those before, also of their own statement');
+SELECT results_eq('SELECT count(*) FROM sensors_recent', ARRAY[13::bigint], 'a group without later span waits, and the later spans');
+SELECT results_eq($$SELECT v, note FROM sensors WHERE g = 2 AND ts < '2024-01-01 01:00'$$, 'SELECT i, ''row '' || i FROM generate_series(0, 9) i', 'measurements of one time stay in the order in which they came');
+INSERT INTO sensors VALUES (2, '2024-01-01 00:00:30', 99, 'late');
+BEGIN;
+DO $$
+BEGIN
+  INSERT INTO sensors SELECT g, '2024-01-01 03:00', 11 FROM generate_series(2, 3) g;
+  RAISE EXCEPTION 'undone';
+EXCEPTION WHEN raise_exception THEN NULL;
+END $$;
+COMMIT;
+INSERT INTO sensors SELECT g, timestamptz '2024-01-01 04:00', 11 FROM generate_series(2, 3) g;
+SELECT results_eq('SELECT g::text, start, bucket_count(data) FROM sensors_packed WHERE g > 1 ORDER BY g, start',
+  $$VALUES ('2', timestamptz '2024-01-01 00:00', 11), ('2', '2024-01-01 01:00', 1), ('2', '2024-01-01 02:00', 1), ('3', '2024-01-01 00:00', 10)$$, 'after one that was rolled back, also with a late one');
+SELECT is_empty('SELECT * FROM pattern_check()', 'nothing to report after them');
 
 -- UPDATE and DELETE, waiting and packed.
 SELECT results_eq($$UPDATE readings SET v = v * 2, note = 'twice' WHERE g = 4 AND v BETWEEN 3 AND 4 RETURNING v::int, note$$, $$VALUES (6, 'twice'), (8, 'twice')$$, 'UPDATE RETURNING');

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(486);
+SELECT plan(489);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE FUNCTION pg_temp.members(key text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(concat(member::text, '=', score::text), ' ' ORDER BY o) FROM kv_zrange('k', key, 0, -1) WITH ORDINALITY AS z(member, score, o) $$;
 
@@ -135,6 +135,9 @@ SET docpatterns.kv_block_size = 16;
 SELECT is((SELECT sum(kv_zadd('k', 'zr', i, i)) FROM generate_series(1, 600) i), 600::numeric, 'many blocks'); SELECT (SELECT count(*) AS blocks FROM k.counts WHERE zset = (SELECT zset FROM k.keys WHERE key = 'zr')) \gset
 SELECT is(kv_zremrangebyscore('k', 'zr', 20, 580), 561::bigint, 'of which most are emptied'); SELECT cmp_ok((SELECT count(*) FROM k.counts WHERE zset = (SELECT zset FROM k.keys WHERE key = 'zr')), '<', (:blocks / 5)::bigint, 'and go'), pg_temp.true_everywhere('blocks removed');
 SELECT is(kv_zrank('k', 'zr', 581), 19::bigint, 'ranks follow'), is(kv_zcard('k', 'zr'), 39::bigint, 'so does the number');
+SELECT count(kv_zadd('k', 'merged', i, 'm' || i)) FROM generate_series(1, 400) i \g /dev/null
+SELECT is(kv_zremrangebyrank('k', 'merged', 10, 399), 390::bigint, 'a session removes blocks whose bounds it has found');
+SELECT is(kv_zadd('k', 'merged', 350, 'late', 250, 'less'), 2::bigint, 'and adds to those that are left'), is(kv_zrank('k', 'merged', 'm10'), 9::bigint, 'which it counts');
 RESET docpatterns.kv_block_size;
 
 -- A field that is set only once, and keys with new names

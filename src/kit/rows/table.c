@@ -21,6 +21,11 @@
 #include "kit/rows/table.h"
 #include "kit/shard.h"
 
+/* New rows that are written at once */
+#define MANY_ROWS 128
+
+static void check_row(DpTable *t, TupleTableSlot *row);
+static void row_added(DpTable *t, TupleTableSlot *row);
 static void require_key(DpTable *t, int n);
 static CommandId command_id(DpTable *t);
 static void check_identity(DpTable *t);
@@ -220,13 +225,69 @@ void
 dp_table_insert(DpTable *t)
 {
 	ExecStoreVirtualTuple(t->written);
-	dp_table_check(t, t->written);
+	check_row(t, t->written);
 	table_tuple_insert(t->rel, t->written, command_id(t), 0, NULL);
-	dp_table_added(t, t->written);
+	row_added(t, t->written);
+}
+
+/* The slots need not be dropped: their descriptor is not counted. */
+TupleTableSlot *
+dp_table_next_blank(DpTable *t, struct BulkInsertStateData *bulk)
+{
+	TupleTableSlot *slot;
+
+	if (t->nmany == MANY_ROWS)
+		dp_table_flush(t, bulk);
+	if (t->many == NULL)
+	{
+		t->many = MemoryContextAllocZero(t->context, sizeof(TupleTableSlot *) * MANY_ROWS);
+		t->many_context =
+			AllocSetContextCreate(t->context, "docpatterns new rows", ALLOCSET_DEFAULT_SIZES);
+	}
+	slot = t->many[t->nmany];
+	if (slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(t->context);
+
+		if (t->many_desc == NULL)
+			t->many_desc = CreateTupleDescCopy(RelationGetDescr(t->rel));
+		slot = t->many[t->nmany] = MakeTupleTableSlot(t->many_desc, &TTSOpsVirtual);
+		slot->tts_tableOid = RelationGetRelid(t->rel);
+		MemoryContextSwitchTo(old);
+	}
+	t->nmany++;
+	memset(slot->tts_isnull, true, t->many_desc->natts);
+	return slot;
 }
 
 void
-dp_table_added(DpTable *t, TupleTableSlot *row)
+dp_table_flush(DpTable *t, struct BulkInsertStateData *bulk)
+{
+	int n = t->nmany;
+	MemoryContext old;
+
+	if (n == 0)
+		return;
+	t->nmany = 0;
+	for (int i = 0; i < n; i++)
+	{
+		ExecStoreVirtualTuple(t->many[i]);
+		check_row(t, t->many[i]);
+	}
+	old = MemoryContextSwitchTo(t->many_context);
+	table_multi_insert(t->rel, t->many, n, command_id(t), 0, bulk);
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < n; i++)
+	{
+		row_added(t, t->many[i]);
+		ExecClearTuple(t->many[i]);
+	}
+	MemoryContextReset(t->many_context);
+}
+
+/* Makes index entries and fires triggers. */
+static void
+row_added(DpTable *t, TupleTableSlot *row)
 {
 	List *recheck = make_entries(t, row, false, InvalidAttrNumber, (DpUpdateIndexes) 0);
 
@@ -246,7 +307,7 @@ dp_table_insert_unless(DpTable *t)
 
 	executor_ready(t);
 	ExecStoreVirtualTuple(t->written);
-	dp_table_check(t, t->written);
+	check_row(t, t->written);
 	while (failed)
 	{
 		ItemPointerData conflict;
@@ -276,7 +337,7 @@ dp_table_update(DpTable *t, ItemPointer tid, AttrNumber changed, bool wait)
 	TM_Result result;
 
 	ExecStoreVirtualTuple(t->written);
-	dp_table_check(t, t->written);
+	check_row(t, t->written);
 	check_identity(t);
 	result = table_tuple_update(t->rel, tid, t->written, command_id(t), t->snapshot, t->crosscheck,
 								wait, &t->failure, &mode, &which);
@@ -327,8 +388,8 @@ require_key(DpTable *t, int n)
 }
 
 /* Computes generated columns and raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
-void
-dp_table_check(DpTable *t, TupleTableSlot *row)
+static void
+check_row(DpTable *t, TupleTableSlot *row)
 {
 	TupleConstr *constr = RelationGetDescr(t->rel)->constr;
 

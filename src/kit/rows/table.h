@@ -36,6 +36,10 @@ typedef struct DpTable
 	/* writing */
 	Snapshot crosscheck;     /* must show the old row; usually none */
 	TupleTableSlot *written; /* virtual */
+	TupleTableSlot **many;   /* new rows that are written together, virtual */
+	TupleDesc many_desc;
+	int nmany;
+	MemoryContext many_context; /* reset when they are written */
 	bool checked;            /* has a replica identity */
 	Relation *opened;        /* those of indexes, NULL where not needed yet */
 	ResultRelInfo *info;
@@ -94,8 +98,12 @@ extern bool dp_table_insert_unless(DpTable *t);
 extern TM_Result dp_table_update(DpTable *t, ItemPointer tid, AttrNumber changed, bool wait);
 extern TM_Result dp_table_delete(DpTable *t, ItemPointer tid, bool wait);
 
-/* The same for new rows that the caller stores: before and after that. */
-extern void dp_table_check(DpTable *t, TupleTableSlot *row);
-extern void dp_table_added(DpTable *t, TupleTableSlot *row);
+/*
+ * Many new rows: dp_table_next_blank() returns a slot with nulls for each. Its values must stay
+ * valid until dp_table_flush(), as those in t->many_context do, which writes the rows. It is called
+ * when there are many; the caller calls it at the end.
+ */
+extern TupleTableSlot *dp_table_next_blank(DpTable *t, struct BulkInsertStateData *bulk);
+extern void dp_table_flush(DpTable *t, struct BulkInsertStateData *bulk);
 
 #endif /* DP_KIT_ROWS_TABLE_H */

@@ -57,8 +57,16 @@ struct Series
 	DpBucketGroup *key;
 	Heap *last; /* heap of the last row */
 	Heap *heaps;
-	Series *next; /* in the table's chain */
+	Series *next;  /* in the table's chain */
+	Series *later; /* the next new one */
 };
+
+/* A group with waiting measurements of spans that are over */
+typedef struct Due
+{
+	const DpBucketGroup *group;
+	int64 until;
+} Due;
 
 struct DpBucketBulk
 {
@@ -73,7 +81,9 @@ struct DpBucketBulk
 	Series **table;
 	uint32 mask;
 	uint32 ngroups;
-	Series *last_group;
+	Series *first_group; /* in the order of arrival */
+	Series *newest_group;
+	Series *last_group; /* of the last row */
 	int64 nrows;
 	int64 npacked;
 	Size limit;
@@ -89,6 +99,8 @@ struct DpBucketBulk
 	bool *row_nulls;
 };
 
+static void rows_wait(DpBucketBulk *bulk);
+static void due_pack(DpBucketBulk *bulk, const Due *due, int ndue);
 static Series *group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls);
 static void table_grow(DpBucketBulk *bulk);
 static Heap *heap_get(DpBucketBulk *bulk, Series *group, int64 time);
@@ -107,6 +119,13 @@ static void sort_write(DpBucketBulk *bulk);
 static void run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets,
 					  int n, int64 count, bool last);
 static void bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket);
+
+#define ST_SORT sort_tids
+#define ST_ELEMENT_TYPE uint64
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 /*
  * Begin to collect.
@@ -238,47 +257,122 @@ dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *group, Datum 
 void
 dp_bucket_bulk_finish(DpBucketBulk *bulk)
 {
-	uint32 i;
-
 	if (bulk->finished && bulk->nrows == 0 && bulk->sort == NULL)
 		return;
 	bulk->finished = true;
 	if (bulk->sort == NULL && bulk->nrows < DP_BUCKET_BULK_LEAST)
-	{
-		for (i = 0; i <= bulk->mask; i++)
-		{
-			Series *group;
-
-			for (group = bulk->table[i]; group != NULL; group = group->next)
-			{
-				Heap *heap;
-				int64 newest = PG_INT64_MIN;
-
-				for (heap = group->heaps; heap != NULL; heap = heap->next)
-				{
-					heap_wait(bulk, heap);
-					newest = Max(newest, heap->start);
-				}
-
-				/* its rows count one by one when due buckets are determined */
-				for (heap = group->heaps; heap != NULL; heap = heap->next)
-				{
-					int n = heap->n;
-
-					heap_free(bulk, heap);
-					for (; n > 0 && heap->start == newest; n--)
-						dp_bucket_note(bulk->store, group->key, newest);
-				}
-				group->heaps = group->last = NULL;
-			}
-		}
-	}
+		rows_wait(bulk);
 	else
 	{
 		heaps_pack(bulk, true);
 		sort_write(bulk);
 	}
 	bulk->nrows = 0;
+}
+
+/* All rows wait like single ones; then what is due is packed. */
+static void
+rows_wait(DpBucketBulk *bulk)
+{
+	Series *group;
+	Heap *heap;
+	Due *due;
+	int ndue = 0;
+
+	for (group = bulk->first_group; group != NULL; group = group->later)
+	{
+		for (heap = group->heaps; heap != NULL; heap = heap->next)
+			heap_wait(bulk, heap);
+	}
+	dp_bucket_recent_flush(bulk->store);
+	due = palloc(sizeof(Due) * bulk->ngroups);
+	for (group = bulk->first_group; group != NULL; group = group->later)
+	{
+		Heap *newest = group->heaps;
+
+		for (heap = group->heaps; heap != NULL; heap = heap->next)
+		{
+			if (heap->start > newest->start)
+				newest = heap;
+		}
+		group->heaps = group->last = NULL;
+		if (newest == NULL || !dp_bucket_note(bulk->store, group->key, newest->start, newest->n))
+			continue;
+		due[ndue].group = group->key;
+		due[ndue++].until = newest->start;
+	}
+	MemoryContextReset(bulk->heaps_context);
+	bulk->used = bulk->ngroups * (sizeof(Series) + sizeof(DpBucketGroup));
+	if (ndue > 0)
+		CommandCounterIncrement(); /* includes the statement's own rows */
+	if (ndue == 1)
+		(void) dp_bucket_pack(bulk->store, due->group, due->until, false);
+	else if (ndue > 1)
+		due_pack(bulk, due, ndue);
+	pfree(due);
+}
+
+/*
+ * Packs what waits of several groups.  Rows of neighbouring times are neighbours in the table, so
+ * it is read and written in its own order.
+ */
+static void
+due_pack(DpBucketBulk *bulk, const Due *due, int ndue)
+{
+	DpBucketStore *store = bulk->store;
+	DpTids tids = { NULL, 0, 0 };
+	Snapshot snapshot;
+	IndexFetchTableData *fetch;
+	bool dead = false;
+	Size n;
+	int i;
+
+	if (dp_bucket_changing(bulk->rel->relid))
+		return;
+	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
+	for (i = 0; i < ndue; i++)
+		dp_bucket_recent_tids(store, due[i].group, due[i].until, snapshot, &tids);
+	sort_tids(tids.tid, tids.n);
+	fetch = table_index_fetch_begin(store->recent.rel);
+	for (n = 0; n < tids.n; n++)
+	{
+		ItemPointerData tid;
+		bool again = false;
+		bool all_dead = false;
+
+		CHECK_FOR_INTERRUPTS();
+		ItemPointerSet(&tid, (BlockNumber) (tids.tid[n] >> 16), (OffsetNumber) tids.tid[n]);
+		if (!table_index_fetch_tuple(fetch, &tid, snapshot, store->recent.row, &again, &all_dead))
+		{
+			dead |= all_dead;
+			continue;
+		}
+		if (dp_table_delete(&store->recent, &store->recent.row->tts_tid, false) != TM_Ok)
+			continue;
+		dp_bucket_recent_row(store, bulk->row_values, bulk->row_nulls);
+		dp_bucket_bulk_add(bulk, bulk->row_values, bulk->row_nulls);
+	}
+	ExecClearTuple(store->recent.row);
+	table_index_fetch_end(fetch);
+
+	/* a scan by the index marks entries of dead rows, which the next one skips */
+	for (i = 0; dead && i < ndue; i++)
+	{
+		IndexScanDesc scan =
+			dp_bucket_recent_scan(store, due[i].group, PG_INT64_MIN, due[i].until, snapshot);
+
+		(void) dp_bucket_recent_next(store, scan);
+		index_endscan(scan);
+	}
+	ExecClearTuple(store->recent.row);
+	UnregisterSnapshot(snapshot);
+	if (tids.tid != NULL)
+		pfree(tids.tid);
+
+	bulk->whole = true;
+	heaps_pack(bulk, true);
+	sort_write(bulk);
+	bulk->whole = false;
 }
 
 /* Returns the group of a row, created if it is new. */
@@ -311,6 +405,11 @@ group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 	MemoryContextSwitchTo(old);
 	group->next = bulk->table[hash & bulk->mask];
 	bulk->table[hash & bulk->mask] = group;
+	if (bulk->first_group == NULL)
+		bulk->first_group = group;
+	else
+		bulk->newest_group->later = group;
+	bulk->newest_group = group;
 	bulk->ngroups++;
 	bulk->used += sizeof(Series) + sizeof(DpBucketGroup);
 	return bulk->last_group = group;
@@ -368,7 +467,7 @@ heap_get(DpBucketBulk *bulk, Series *group, int64 time)
 static void
 heap_grow(DpBucketBulk *bulk, Heap *heap)
 {
-	int max = heap->max == 0 ? 16 : heap->max * 2;
+	int max = heap->max == 0 ? 4 : heap->max * 2;
 	Size size = sizeof(Datum) * bulk->width * (Size) max;
 
 	heap->rows = heap->rows == NULL
@@ -500,7 +599,7 @@ heap_wait(DpBucketBulk *bulk, Heap *heap)
 			bulk->row_values[bulk->value_at[i]] = bulk->values[i];
 			bulk->row_nulls[bulk->value_at[i]] = bulk->nulls[i];
 		}
-		dp_bucket_recent_insert(bulk->store, bulk->row_values, bulk->row_nulls, NULL);
+		dp_bucket_recent_add(bulk->store, bulk->row_values, bulk->row_nulls);
 	}
 }
 
@@ -523,48 +622,43 @@ heap_free(DpBucketBulk *bulk, Heap *heap)
 static void
 heaps_pack(DpBucketBulk *bulk, bool all)
 {
-	uint32 i;
+	Series *group;
 
-	for (i = 0; i <= bulk->mask; i++)
+	for (group = bulk->first_group; group != NULL; group = group->later)
 	{
-		Series *group;
+		Heap *heap = group->heaps;
+		Heap *newest = NULL;
+		Heap *kept = NULL;
 
-		for (group = bulk->table[i]; group != NULL; group = group->next)
+		CHECK_FOR_INTERRUPTS();
+		if (!all)
 		{
-			Heap *heap = group->heaps;
-			Heap *newest = NULL;
-			Heap *kept = NULL;
+			Heap *h;
 
-			CHECK_FOR_INTERRUPTS();
-			if (!all)
+			for (h = heap; h != NULL; h = h->next)
 			{
-				Heap *h;
-
-				for (h = heap; h != NULL; h = h->next)
-				{
-					if (newest == NULL || h->start > newest->start)
-						newest = h;
-				}
+				if (newest == NULL || h->start > newest->start)
+					newest = h;
 			}
-			while (heap != NULL)
-			{
-				Heap *next = heap->next;
-
-				if (heap == newest)
-					kept = heap;
-				else
-				{
-					heap_pack(bulk, heap);
-					heap_free(bulk, heap);
-					bulk->used -= sizeof(Heap);
-					pfree(heap);
-				}
-				heap = next;
-			}
-			group->heaps = group->last = kept;
-			if (kept != NULL)
-				kept->next = NULL;
 		}
+		while (heap != NULL)
+		{
+			Heap *next = heap->next;
+
+			if (heap == newest)
+				kept = heap;
+			else
+			{
+				heap_pack(bulk, heap);
+				heap_free(bulk, heap);
+				bulk->used -= sizeof(Heap);
+				pfree(heap);
+			}
+			heap = next;
+		}
+		group->heaps = group->last = kept;
+		if (kept != NULL)
+			kept->next = NULL;
 	}
 }
 
@@ -749,6 +843,7 @@ bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket)
 			bulk->row_values[bulk->value_at[i]] = values[i][row];
 			bulk->row_nulls[bulk->value_at[i]] = nulls[i][row];
 		}
-		dp_bucket_recent_insert(bulk->store, bulk->row_values, bulk->row_nulls, NULL);
+		dp_bucket_recent_add(bulk->store, bulk->row_values, bulk->row_nulls);
 	}
+	dp_bucket_recent_flush(bulk->store);
 }

@@ -212,6 +212,8 @@ insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 {
 	Modify *modify = info->ri_FdwState;
 	DpBucketRel *rel = modify->rel;
+	DpBucketGroup group;
+	int64 time = 0;
 
 	check_row(modify, slot, estate);
 	if (modify->bulk != NULL)
@@ -229,13 +231,14 @@ insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	}
 	else
 		dp_bucket_recent_insert(modify->store, modify->values, modify->nulls, NULL);
+	dp_bucket_group_of_row(rel, modify->values, modify->nulls, &group);
+	if (rel->time != NULL)
+		time = DatumGetInt64(modify->values[rel->time - rel->columns]);
+	if (dp_bucket_note(modify->store, &group, time, 1))
 	{
-		DpBucketGroup group;
-
-		dp_bucket_group_of_row(rel, modify->values, modify->nulls, &group);
-		dp_bucket_note(modify->store, &group,
-					   rel->time != NULL ? DatumGetInt64(modify->values[rel->time - rel->columns])
-										 : 0);
+		CommandCounterIncrement();
+		dp_bucket_pack(modify->store, &group, dp_bucket_rel_start(rel, time), false);
+		dp_bucket_packed_flush(modify->store);
 	}
 	return slot;
 }

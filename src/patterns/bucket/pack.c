@@ -488,21 +488,21 @@ count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int
 }
 
 /*
- * Records that a measurement was added, and packs what is due. A session remembers the newest span
- * of each group to which it has written. When a later one begins (or the group is new to the
- * session), the spans before are over. A session checks for a full bucket when it has added half
- * of one; it begins with a random count, so that many short sessions check as often as one long
- * one.
+ * Records that n measurements of a span were added, packs a full bucket, and returns whether the
+ * spans before are over. A session remembers the newest span of each group to which it has written.
+ * When a later one begins (or the group is new to the session), the spans before are over. A
+ * session checks for a full bucket when it has added half of one; it begins with a random count, so
+ * that many short sessions check as often as one long one.
  */
-void
-dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
+bool
+dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time, int n)
 {
 	DpBucketRel *rel = store->rel;
 	uint32 hash = hash_combine(dp_bucket_group_hash(rel, group), (uint32) rel->relid);
 	int enough = Max(rel->max_count / 2, 1);
 	int64 start = rel->time != NULL ? dp_bucket_rel_start(rel, time) : 0;
+	int64 end = PG_INT64_MAX;
 	bool over = false;
-	bool full = false;
 	Seen *known;
 
 	if (seen == NULL)
@@ -522,35 +522,20 @@ dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
 		known->added = 0;
 		over = true;
 	}
-	if (++known->added >= enough)
-	{
-		known->added = 0;
-		full = true;
-	}
-	if (likely(!over && !full))
-		return;
+	known->added += n;
+	if (likely(known->added < enough))
+		return over;
+	known->added = 0;
 
 	/* include what this session has added so far */
 	CommandCounterIncrement();
 	dp_bucket_store_snapshot(store, true);
-	if (over && count_waiting(store, group, PG_INT64_MIN, known->start, 1) > 0)
-		dp_bucket_pack(store, group, known->start, false);
-	if (full)
-	{
-		if (rel->time == NULL)
-		{
-			if (count_waiting(store, group, 0, 0, rel->max_count) >= rel->max_count)
-				dp_bucket_pack(store, group, PG_INT64_MAX, true);
-		}
-		else
-		{
-			int64 end = dp_bucket_rel_end(rel, known->start);
-
-			if (count_waiting(store, group, known->start, end, rel->max_count) >= rel->max_count)
-				dp_bucket_pack(store, group, end, false);
-		}
-	}
+	if (rel->time != NULL)
+		end = dp_bucket_rel_end(rel, known->start);
+	if (count_waiting(store, group, known->start, end, rel->max_count) >= rel->max_count)
+		dp_bucket_pack(store, group, end, rel->time == NULL);
 	dp_bucket_packed_flush(store);
+	return over;
 }
 
 /*

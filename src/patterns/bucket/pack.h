@@ -38,10 +38,10 @@ extern int64
 dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full);
 
 /*
- * Records that a waiting measurement was added, and packs what is due: the group's earlier spans
- * when a new one begins, and a full bucket.
+ * Records that n waiting measurements of a span were added, and packs a full bucket.  Returns true
+ * if a new span begins: the caller packs the group's earlier ones.
  */
-extern void dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time);
+extern bool dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time, int n);
 
 /*
  * Locks on groups and spans until the transaction ends: for pages, which are

@@ -14,6 +14,7 @@
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -24,13 +25,12 @@
 #include "kit/side/side.h"
 #include "patterns/bucket/store.h"
 
-/* New buckets that are written at once when there are many */
-#define PACKED_AT_ONCE 64
-
 static void open_recent(DpBucketStore *store);
 static void found_recent(DpBucketStore *store);
 static void open_packed(DpBucketStore *store);
-static TupleTableSlot *fill_recent(DpBucketStore *store, const Datum *values, const bool *nulls);
+static TupleTableSlot *fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values,
+								   const bool *nulls);
+static void row_arrives(DpBucketStore *store, TupleTableSlot *slot);
 static int
 group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
 static void table_ready(DpBucketStore *store, DpTable *t, Oid relid);
@@ -70,8 +70,8 @@ dp_bucket_store_close(DpBucketStore *store)
 {
 	EState *estate = store->estate;
 	bool own = store->own_estate;
-	int i;
 
+	dp_bucket_recent_flush(store);
 	dp_bucket_packed_flush(store);
 	if (store->packed_bulk != NULL)
 	{
@@ -90,8 +90,6 @@ dp_bucket_store_close(DpBucketStore *store)
 	dp_table_close(&store->recent);
 	if (store->packed.rel != NULL)
 	{
-		for (i = 0; store->packed_slots != NULL && i < PACKED_AT_ONCE; i++)
-			ExecDropSingleTupleTableSlot(store->packed_slots[i]);
 		if (store->packed_index != NULL)
 			index_close(store->packed_index, NoLock);
 		dp_table_close(&store->packed);
@@ -240,18 +238,40 @@ void
 dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
 						ItemPointer tid)
 {
-	TupleTableSlot *slot = fill_recent(store, values, nulls);
+	TupleTableSlot *slot = fill_recent(store, dp_table_blank(&store->recent), values, nulls);
 
+	row_arrives(store, slot);
+	dp_table_insert(&store->recent);
+	forget(store);
+	if (tid != NULL)
+		*tid = slot->tts_tid;
+}
+
+/* Pages: gives a new row its position. */
+static void
+row_arrives(DpBucketStore *store, TupleTableSlot *slot)
+{
 	if (OidIsValid(store->arrived))
 	{
 		slot->tts_values[store->rel->recent_arrived - 1] =
 			Int64GetDatum(nextval_internal(store->arrived, false));
 		slot->tts_isnull[store->rel->recent_arrived - 1] = false;
 	}
-	dp_table_insert(&store->recent);
+}
+
+/* Inserts one of many waiting measurements. */
+void
+dp_bucket_recent_add(DpBucketStore *store, const Datum *values, const bool *nulls)
+{
+	row_arrives(store,
+				fill_recent(store, dp_table_next_blank(&store->recent, NULL), values, nulls));
+}
+
+void
+dp_bucket_recent_flush(DpBucketStore *store)
+{
+	dp_table_flush(&store->recent, NULL);
 	forget(store);
-	if (tid != NULL)
-		*tid = slot->tts_tid;
 }
 
 /* Replaces a waiting measurement. */
@@ -259,7 +279,7 @@ TM_Result
 dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
 						const bool *nulls)
 {
-	TupleTableSlot *slot = fill_recent(store, values, nulls);
+	TupleTableSlot *slot = fill_recent(store, dp_table_blank(&store->recent), values, nulls);
 	AttrNumber arrived = store->rel->recent_arrived;
 	TM_Result result;
 
@@ -341,6 +361,35 @@ scan_next(IndexScanDesc scan, TupleTableSlot *slot)
 
 	MemoryContextSwitchTo(old);
 	return result;
+}
+
+/*
+ * Appends the TIDs of a group's waiting measurements before until.  Not every row needs to be
+ * visible.
+ */
+void
+dp_bucket_recent_tids(DpBucketStore *store, const DpBucketGroup *group, int64 until,
+					  Snapshot snapshot, DpTids *tids)
+{
+	IndexScanDesc scan = dp_bucket_recent_scan(store, group, PG_INT64_MIN, until, snapshot);
+	ItemPointer tid;
+
+	while ((tid = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (tids->n == tids->max)
+		{
+			Size max = Max(tids->max * 2, 1024);
+
+			tids->tid = tids->max == 0
+							? MemoryContextAllocHuge(store->context, sizeof(uint64) * max)
+							: repalloc_huge(tids->tid, sizeof(uint64) * max);
+			tids->max = max;
+		}
+		tids->tid[tids->n++] = ((uint64) ItemPointerGetBlockNumber(tid) << 16) |
+							   ItemPointerGetOffsetNumber(tid);
+	}
+	index_endscan(scan);
 }
 
 /*
@@ -457,25 +506,14 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 	open_packed(store);
 	if (store->packed_many)
 	{
-		if (store->packed_slots == NULL)
+		if (store->packed_bulk == NULL)
 		{
 			old = MemoryContextSwitchTo(store->context);
-			store->packed_slots = palloc(sizeof(TupleTableSlot *) * PACKED_AT_ONCE);
-			for (i = 0; i < PACKED_AT_ONCE; i++)
-				store->packed_slots[i] = table_slot_create(store->packed.rel, NULL);
-			store->packed_context = AllocSetContextCreate(store->context, "docpatterns new buckets",
-														  ALLOCSET_DEFAULT_SIZES);
 			store->packed_bulk = GetBulkInsertState();
 			MemoryContextSwitchTo(old);
 		}
-		if (store->npacked_slots == PACKED_AT_ONCE)
-			dp_bucket_packed_flush(store);
-		slot = store->packed_slots[store->npacked_slots];
-		ExecClearTuple(slot);
-		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-
-		/* the slot's row is formed when it is written */
-		old = MemoryContextSwitchTo(store->packed_context);
+		slot = dp_table_next_blank(&store->packed, store->packed_bulk);
+		old = MemoryContextSwitchTo(store->packed.many_context);
 		dp_bucket_group_copy(rel, group, &copy);
 		group = &copy;
 		data = datumCopy(data, false, -1);
@@ -498,13 +536,7 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 	}
 	slot->tts_values[rel->packed_data - 1] = data;
 	slot->tts_isnull[rel->packed_data - 1] = false;
-	if (store->packed_many)
-	{
-		ExecStoreVirtualTuple(slot);
-		dp_table_check(&store->packed, slot);
-		store->npacked_slots++;
-	}
-	else
+	if (!store->packed_many)
 		dp_table_insert(&store->packed);
 	forget(store);
 }
@@ -513,25 +545,9 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 void
 dp_bucket_packed_flush(DpBucketStore *store)
 {
-	int n = store->npacked_slots;
-	int i;
-	MemoryContext old;
-
-	if (n == 0)
-		return;
-	store->npacked_slots = 0;
-	old = MemoryContextSwitchTo(store->packed_context);
-	table_multi_insert(store->packed.rel, store->packed_slots, n,
-					   store->cid != InvalidCommandId ? store->cid : GetCurrentCommandId(true), 0,
-					   store->packed_bulk);
-	MemoryContextSwitchTo(old);
-	for (i = 0; i < n; i++)
-	{
-		dp_table_added(&store->packed, store->packed_slots[i]);
-		forget(store);
-		ExecClearTuple(store->packed_slots[i]);
-	}
-	MemoryContextReset(store->packed_context);
+	if (store->packed.rel != NULL)
+		dp_table_flush(&store->packed, store->packed_bulk);
+	forget(store);
 }
 
 /*
@@ -716,10 +732,9 @@ index_of(DpBucketStore *store, Oid index)
 
 /* A row as one of the table of waiting measurements. */
 static TupleTableSlot *
-fill_recent(DpBucketStore *store, const Datum *values, const bool *nulls)
+fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
-	TupleTableSlot *slot = dp_table_blank(&store->recent);
 	int i;
 
 	for (i = 0; i < rel->ncolumns; i++)

@@ -50,9 +50,6 @@ typedef struct DpBucketStore
 	DpTable packed;
 	Relation packed_index;
 	bool packed_many; /* new buckets are written several at once */
-	TupleTableSlot **packed_slots;
-	MemoryContext packed_context; /* their contents */
-	int npacked_slots;
 	BulkInsertState packed_bulk;
 
 	/* for packing; created when first used */
@@ -97,6 +94,14 @@ extern uint32 dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *
 /* Waiting measurements */
 extern void dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
 									ItemPointer tid);
+
+/*
+ * Inserts many: their values must stay valid until the flush, which writes them before anything may
+ * search for them.
+ */
+extern void dp_bucket_recent_add(DpBucketStore *store, const Datum *values, const bool *nulls);
+extern void dp_bucket_recent_flush(DpBucketStore *store);
+
 extern TM_Result dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
 										 const bool *nulls);
 
@@ -111,6 +116,17 @@ extern void dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *null
 extern IndexScanDesc dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group,
 										   int64 since, int64 until, Snapshot snapshot);
 extern bool dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan);
+
+/* TIDs of waiting measurements as numbers, which are in the order of the table */
+typedef struct DpTids
+{
+	uint64 *tid;
+	Size n;
+	Size max;
+} DpTids;
+
+extern void dp_bucket_recent_tids(DpBucketStore *store, const DpBucketGroup *group, int64 until,
+								  Snapshot snapshot, DpTids *tids);
 
 /* Reads a version of a waiting measurement, even a deleted one, into store->recent.row. */
 extern bool dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid);

@@ -31,8 +31,10 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "bson/compare.h"
 #include "kit/declaration.h"
 #include "patterns/kv/kv.h"
 
@@ -89,6 +91,29 @@ static struct
 	uint32 key;
 } urgent;
 
+/*
+ * Bounds of a level that the session has found. A scan of the index reads a page at once, and the
+ * entries before a position up to such a bound are few. The bound need not exist any more.
+ */
+typedef struct Hints
+{
+	Oid relid;
+	int64 zset;
+	int level;
+	int n;
+	MemoryContext context; /* of values */
+	struct
+	{
+		struct varlena *score;
+		struct varlena *member;
+	} bounds[512];
+} Hints;
+
+static Hints *hints[16];
+
+static Hints *hints_of(DpKvCall *call, int level);
+static int hints_until(const Hints *h, Datum score, Datum member);
+static void hints_add(Hints *h, int at, Datum score, Datum member);
 static void node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member);
 static void node_add(DpKvCall *call, CountNode *node, int level, int64 delta);
 static bool shard_add(DpKvCall *call, CountNode *node, int64 delta);
@@ -234,6 +259,8 @@ static void
 node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
+	Hints *h = hints_of(call, level);
+	int at = hints_until(h, score, member);
 	DpKvScan scan;
 
 	if (IsolationUsesXactSnapshot())
@@ -249,15 +276,31 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 	}
 	node->row = table_slot_create(r->table.rel, NULL);
 	r->table.row = node->row;
-	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
-	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
-	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
-	node->found = dp_kv_scan_next(&scan, BackwardScanDirection);
+	for (;;)
+	{
+		dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
+		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
+		if (at > 0)
+			dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber,
+							 PointerGetDatum(h->bounds[at - 1].score),
+							 PointerGetDatum(h->bounds[at - 1].member));
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
+		node->found = dp_kv_scan_next(&scan, BackwardScanDirection);
+		if (node->found || at == 0)
+			break;
+
+		/* blocks were merged */
+		dp_kv_scan_end(&scan);
+		h->relid = InvalidOid;
+		h = hints_of(call, level);
+		at = 0;
+	}
 	if (node->found)
 	{
 		node->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
 		node->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
 		node->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
+		hints_add(h, at, node->score, node->member);
 	}
 	else
 		ereport(ERROR,
@@ -265,6 +308,79 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 				 errhint("Count its members with pattern_repair(%s).",
 						 quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
 	dp_kv_scan_end(&scan);
+}
+
+/* Those of a level of the call's set; none if they were of another one. */
+static Hints *
+hints_of(DpKvCall *call, int level)
+{
+	Oid relid = call->space->tables[KV_COUNTS];
+	Hints **slot = &hints[murmurhash32((uint32) call->zset + relid * 31 + level) % lengthof(hints)];
+	Hints *h = *slot;
+
+	if (h == NULL)
+	{
+		h = MemoryContextAllocZero(TopMemoryContext, sizeof(Hints));
+		h->context = AllocSetContextCreate(TopMemoryContext, "docpatterns bounds of blocks",
+										   ALLOCSET_SMALL_SIZES);
+		*slot = h;
+	}
+	if (h->relid != relid || h->zset != call->zset || h->level != level)
+	{
+		if (h->n > 0)
+			MemoryContextReset(h->context);
+		h->relid = relid;
+		h->zset = call->zset;
+		h->level = level;
+		h->n = 0;
+	}
+	return h;
+}
+
+/* Returns how many of them are not after a position. */
+static int
+hints_until(const Hints *h, Datum score, Datum member)
+{
+	DpValue s = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(score));
+	DpValue m = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(member));
+	int low = 0;
+	int high = h->n;
+
+	while (low < high)
+	{
+		int middle = low + (high - low) / 2;
+		DpValue v = dp_value_of_varlena(h->bounds[middle].score);
+		int cmp = dp_value_compare(&v, &s);
+
+		if (cmp == 0)
+		{
+			v = dp_value_of_varlena(h->bounds[middle].member);
+			cmp = dp_value_compare(&v, &m);
+		}
+		if (cmp <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Adds a bound after so many others. The first of a level is no hint. */
+static void
+hints_add(Hints *h, int at, Datum score, Datum member)
+{
+	MemoryContext old;
+
+	if (h->n == lengthof(h->bounds) || is_lowest(score) ||
+		(at > 0 && dp_same_bytes(h->bounds[at - 1].score, DatumGetPointer(score)) &&
+		 dp_same_bytes(h->bounds[at - 1].member, DatumGetPointer(member))))
+		return;
+	memmove(&h->bounds[at + 1], &h->bounds[at], (h->n - at) * sizeof(h->bounds[0]));
+	old = MemoryContextSwitchTo(h->context);
+	h->bounds[at].score = PG_DETOAST_DATUM_COPY(score);
+	h->bounds[at].member = PG_DETOAST_DATUM_COPY(member);
+	MemoryContextSwitchTo(old);
+	h->n++;
 }
 
 /* Adds to the shard that was found, to another unlocked one, or to a new one. */
