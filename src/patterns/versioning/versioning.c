@@ -44,6 +44,7 @@
 #include "bson/edit.h"
 #include "bson/number.h"
 #include "kit/options.h"
+#include "kit/rows/later.h"
 #include "kit/rows/write.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -90,9 +91,11 @@ static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena
 static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
 static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
 static HeapTuple before_update(DpVersioning *v, TriggerData *trigdata);
-static void after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
+static void
+after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key);
 static void after_update(DpVersioning *v, TriggerData *trigdata);
-static void after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key);
+static void
+after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key);
 static int64 insert_number(DpVersioning *v, const DpKey *key, bool *exists);
 static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing);
 static bool is_superseded(HeapTuple tuple);
@@ -104,8 +107,13 @@ static void all_deleted(DpVersioning *v, Relation rel);
 static void trim(DpVersioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
 static void check_path(DpVersioning *v, struct varlena *doc);
-static void versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
-							  struct varlena *before, struct varlena *after);
+static void versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key,
+							  int64 revision, char operation, struct varlena *before,
+							  struct varlena *after);
+static DpKey key_of_revision(DpVersioning *v, HeapTuple row, TupleDesc desc);
+static bool is_first(DpVersioning *v, HeapTuple row, TupleDesc desc);
+static int compare_added(const void *a, const void *b);
+static void write_alone(DpVersioning *v, HeapTuple row, TupleDesc desc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -144,9 +152,10 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 	{
 		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			after_insert(v, trigdata->tg_trigtuple, desc, &key);
+			after_insert(v, trigdata, trigdata->tg_trigtuple, &key);
 		else
-			after_delete(v, dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc), &key);
+			after_delete(v, trigdata, dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc),
+						 &key);
 	}
 	return PointerGetDatum(NULL);
 }
@@ -698,9 +707,10 @@ before_update(DpVersioning *v, TriggerData *trigdata)
  * recorded by that, unless it was inserted with a number.
  */
 static void
-after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
+after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key)
 {
-	struct varlena *doc = dp_tuple_document(v->decl, tuple, desc);
+	struct varlena *doc =
+		dp_tuple_document(v->decl, tuple, RelationGetDescr(fired->tg_relation));
 	int64 number;
 	int64 given = 0;
 	bool has_number;
@@ -729,7 +739,7 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			return;
 		if (recorded)
 		{
-			versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
+			versioning_record(v, fired, key, given, DP_VERSION_INSERT, NULL, doc);
 			return;
 		}
 		/* patterns have written fields that they keep, or it was deleted */
@@ -738,11 +748,18 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			return;
 		has_number = dp_versioning_number(v, doc, &given);
 	}
+	else if ((!has_number || given == 1) &&
+			 dp_writes_later(fired, v->revisions, dp_versioning_write, v))
+	{
+		/* whether the key had revisions is found out then */
+		versioning_record(v, fired, key, 1, DP_VERSION_INSERT, NULL, doc);
+		return;
+	}
 	number = insert_number(v, key, &exists);
 	if (has_number ? given != number : number > 1)
 		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
 	else
-		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+		versioning_record(v, fired, key, number, DP_VERSION_INSERT, NULL, doc);
 }
 
 /* The document of that key as it is now; NULL if there is none. */
@@ -783,22 +800,22 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	{
 		/* its state after all other triggers */
 		if (after != NULL)
-			versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
+			versioning_record(v, trigdata, &new_key, c->revision, c->operation, c->before, after);
 		c->recorded = true;
 		return;
 	}
 	if (!dp_key_identical(v->decl, &old_key, &new_key))
 	{
-		after_delete(v, before, &old_key);
-		after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		after_delete(v, trigdata, before, &old_key);
+		after_insert(v, trigdata, trigdata->tg_newtuple, &new_key);
 		return;
 	}
 	if (before == NULL || after == NULL)
 	{
 		if (before != NULL)
-			after_delete(v, before, &old_key);
+			after_delete(v, trigdata, before, &old_key);
 		else if (after != NULL)
-			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+			after_insert(v, trigdata, trigdata->tg_newtuple, &new_key);
 		return;
 	}
 	if (dp_same_bytes(before, after))
@@ -828,7 +845,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 		missing = !dp_revisions_find(&store, &old_key, number, &r);
 		dp_revisions_close(&store);
 		if (missing)
-			versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
+			versioning_record(v, trigdata, &old_key, number, DP_VERSION_INSERT, NULL, before);
 	}
 	check_number(number);
 	if (is_superseded(trigdata->tg_newtuple))
@@ -845,12 +862,12 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
 		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
 	else
-		versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
+		versioning_record(v, trigdata, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
 }
 
 /* Records a deleted document. */
 static void
-after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key)
+after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key)
 {
 	bool missing;
 	int64 number;
@@ -860,8 +877,8 @@ after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key)
 	number = stored_number(v, key, doc, &missing);
 	check_number(number);
 	if (missing)
-		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
-	versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
+		versioning_record(v, fired, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, fired, key, number + 1, DP_VERSION_DELETE, doc, NULL);
 }
 
 /* Whether this transaction has written the row again, or deleted it. */
@@ -888,7 +905,7 @@ dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
 	}
 	if (has_number)
 		number = given;
-	versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, NULL, key, number, DP_VERSION_INSERT, NULL, doc);
 	return number;
 }
 
@@ -897,8 +914,8 @@ dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
  * a document.
  */
 static void
-versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
-				  struct varlena *before, struct varlena *after)
+versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
+				  char operation, struct varlena *before, struct varlena *after)
 {
 	List *paths = dp_versioning_left_out(v);
 	struct varlena *delta = NULL;
@@ -946,12 +963,142 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 			dp_versioning_later_than(v, key, since);
 		dp_revisions_close(&store);
 	}
-	dp_revisions_add(v, key, revision, dp_versioning_change(v, key), operation, delta, previous,
-					 after);
+	if (v->keep > 0 && revision > v->keep)
+		fired = NULL;
+	dp_revisions_add(v, fired, key, revision, dp_versioning_change(v, key), operation, delta,
+					 previous, after);
 	if (delta != NULL)
 		pfree(delta);
 	if (v->keep > 0 && revision > v->keep)
 		trim(v, key, revision);
+}
+
+/*
+ * The first revision of a document is right unless its key had revisions before.  Most often no key
+ * in the range of those added has any.
+ */
+void
+dp_versioning_write(void *arg, HeapTuple *rows, int n)
+{
+	DpVersioning *v = arg;
+	HeapTuple *alone = palloc(sizeof(HeapTuple) * n);
+	int nalone = 0;
+	int nmany = 0;
+	int first = n;
+	int last = -1;
+	bool known = false;
+	DpTable t;
+	DpRevisionStore store;
+	DpRevision r;
+	SnapshotData latest;
+	TupleDesc desc;
+	HeapTuple *sorted = palloc(sizeof(HeapTuple) * n);
+
+	InitDirtySnapshot(latest);
+	dp_table_open(&t, v->revisions, RowExclusiveLock);
+	desc = RelationGetDescr(t.rel);
+	memcpy(sorted, rows, sizeof(HeapTuple) * n);
+	dp_table_sort(&t, sorted, n);
+	for (int i = 0; i < n; i++)
+	{
+		if (is_first(v, sorted[i], desc))
+		{
+			first = Min(first, i);
+			last = i;
+		}
+	}
+	if (last >= 0)
+	{
+		DpKey low = key_of_revision(v, sorted[first], desc);
+		DpKey high = key_of_revision(v, sorted[last], desc);
+
+		known = dp_table_any(&t, &latest, low.values[0], high.values[0]);
+		dp_revisions_open(&store, v, &latest);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		bool is_alone = false;
+
+		/* several rows of a key are written in their order */
+		if (last >= 0)
+			is_alone =
+				(i > 0 && dp_table_compare(&t, sorted[i - 1], sorted[i], v->decl->nkeys) == 0) ||
+				(i < n - 1 && dp_table_compare(&t, sorted[i], sorted[i + 1], v->decl->nkeys) == 0);
+		if (known && !is_alone && is_first(v, sorted[i], desc))
+		{
+			DpKey key = key_of_revision(v, sorted[i], desc);
+
+			is_alone = dp_revisions_last(&store, &key, &r);
+		}
+		if (is_alone)
+			alone[nalone++] = sorted[i];
+		else
+			sorted[nmany++] = sorted[i];
+	}
+	if (last >= 0)
+		dp_revisions_close(&store);
+	dp_table_insert_many(&t, sorted, nmany);
+	if (nalone > 0)
+	{
+		desc = CreateTupleDescCopy(desc);
+		qsort(alone, nalone, sizeof(HeapTuple), compare_added);
+	}
+	dp_table_close(&t);
+	for (int i = 0; i < nalone; i++)
+		write_alone(v, alone[i], desc);
+	pfree(alone);
+	pfree(sorted);
+}
+
+/* Orders rows as they were added. */
+static int
+compare_added(const void *a, const void *b)
+{
+	return ItemPointerCompare(&(*(HeapTuple *) a)->t_self, &(*(HeapTuple *) b)->t_self);
+}
+
+/* Writes a row of a key that has others. */
+static void
+write_alone(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	DpKey key = key_of_revision(v, row, desc);
+	bool exists = false;
+	int64 number;
+	DpTable t;
+
+	CHECK_FOR_INTERRUPTS();
+	if (is_first(v, row, desc))
+		number = insert_number(v, &key, &exists);
+	if (!exists)
+	{
+		dp_table_open(&t, v->revisions, RowExclusiveLock);
+		dp_table_insert_many(&t, &row, 1);
+		dp_table_close(&t);
+	}
+	else if (current_document(v, &key) != NULL)
+		correct_number(v, &key, number, DP_VERSION_INSERT, NULL);
+}
+
+static bool
+is_first(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	bool isnull;
+
+	return DatumGetChar(heap_getattr(row, v->columns[DP_VERSION_OPERATION], desc, &isnull)) ==
+			   DP_VERSION_INSERT &&
+		   DatumGetInt64(heap_getattr(row, v->columns[DP_VERSION_REVISION], desc, &isnull)) == 1;
+}
+
+/* The key of a row of the table of revisions. */
+static DpKey
+key_of_revision(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	DpKey key = { .n = v->decl->nkeys };
+	bool isnull;
+
+	for (int i = 0; i < key.n; i++)
+		key.values[i] = heap_getattr(row, v->key_columns[i], desc, &isnull);
+	return key;
 }
 
 /*
@@ -1067,7 +1214,7 @@ all_deleted(DpVersioning *v, Relation rel)
 
 		CHECK_FOR_INTERRUPTS();
 		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
-		after_delete(v, dp_tuple_document(v->decl, tuple, RelationGetDescr(rel)), &key);
+		after_delete(v, NULL, dp_tuple_document(v->decl, tuple, RelationGetDescr(rel)), &key);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old);
@@ -1156,7 +1303,7 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 				else if (!is_recorded_deleted(v, &key,
 											  (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
-					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
+					after_delete(v, NULL, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
 				SPI_finish();
 			}
 			SPI_freetuptable(rows);
