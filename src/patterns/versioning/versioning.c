@@ -82,11 +82,30 @@ typedef struct Inserting
 
 static DpStates inserting; /* of Inserting */
 
+/* Beyond this number of keys an UPDATE no longer remembers what it found */
+#define MANY_IRREGULAR 64
+
+/*
+ * A statement that updates documents.  Its BEFORE triggers look whether the revisions before are
+ * recorded as those will be that the AFTER triggers add, so that these need not.
+ */
+typedef struct Updating
+{
+	DpState state; /* its context has the keys */
+	Oid revisions;
+	DpStatement statement;
+	int nirregular;
+	DpKey irregular[MANY_IRREGULAR]; /* keys for which it is not so */
+} Updating;
+
+static DpStates updating; /* of Updating */
+
 static int compare_texts(const ListCell *a, const ListCell *b);
 static void note_insert(DpVersioning *v);
 static bool has_read_nothing(DpVersioning *v);
 static bool is_own_write(DpVersioning *v);
 static void require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after);
+static bool differs_elsewhere(List *paths, struct varlena *a, struct varlena *b);
 static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b);
 static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
 static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
@@ -97,7 +116,12 @@ static void after_update(DpVersioning *v, TriggerData *trigdata);
 static void
 after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key);
 static int64 insert_number(DpVersioning *v, const DpKey *key, bool *exists);
-static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing);
+static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing,
+						   bool *regular);
+static bool is_regular(DpVersioning *v, const DpRevision *r);
+static Updating *updating_find(DpVersioning *v);
+static void note_update(DpVersioning *v, const DpKey *key, bool regular);
+static bool was_regular(DpVersioning *v, const DpKey *key);
 static bool is_superseded(HeapTuple tuple);
 static struct varlena *current_document(DpVersioning *v, const DpKey *key);
 static void correct_number(DpVersioning *v, const DpKey *key, int64 revision, char operation,
@@ -446,10 +470,11 @@ insert_number(DpVersioning *v, const DpKey *key, bool *exists)
 
 /*
  * The number of a document that is there without one of its own: that of its
- * first revision.  *missing: it has not been recorded yet.
+ * first revision.  *missing: it has not been recorded yet.  *regular: see Updating, set if the
+ * number is not its own.
  */
 static int64
-stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing)
+stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing, bool *regular)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -469,6 +494,7 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 		{
 			*missing = false;
 			number = r.revision;
+			*regular = number == 1 && is_regular(v, &r);
 
 			/*
 			 * A document inserted after this deletion may have been recorded first: then it has
@@ -482,6 +508,84 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 	}
 	dp_revisions_close(&store);
 	return number;
+}
+
+/* Whether a revision leaves out what the next one will. */
+static bool
+is_regular(DpVersioning *v, const DpRevision *r)
+{
+	return dp_versioning_left_out(v) == NIL ||
+		   (r->kept != NULL &&
+			dp_same_bytes(DatumGetTextPP(PointerGetDatum(r->kept)), v->left_out_list));
+}
+
+/* What is known of the statement whose triggers fire, or NULL. */
+static Updating *
+updating_find(DpVersioning *v)
+{
+	DpStatement now = dp_statement_now();
+	ListCell *lc;
+
+	foreach(lc, updating.list)
+	{
+		Updating *u = lfirst(lc);
+
+		if (u->revisions == v->revisions && u->statement.depth == now.depth &&
+			u->statement.command == now.command)
+			return u;
+	}
+	return NULL;
+}
+
+static void
+note_update(DpVersioning *v, const DpKey *key, bool regular)
+{
+	Updating *u = updating_find(v);
+
+	if (u == NULL)
+	{
+		DpStatement now = dp_statement_now();
+
+		for (int i = list_length(updating.list) - 1; i >= 0; i--)
+		{
+			u = list_nth(updating.list, i);
+			if (u->statement.depth > now.depth ||
+				(u->statement.depth == now.depth && u->statement.command != now.command))
+				dp_state_end(&updating, u); /* it has ended */
+		}
+		u = dp_state_begin(&updating, sizeof(Updating));
+		u->revisions = v->revisions;
+		u->statement = now;
+		u->state.context = AllocSetContextCreate(TopTransactionContext, "docpatterns revisions",
+												 ALLOCSET_SMALL_SIZES);
+	}
+	if (!regular)
+	{
+		if (u->nirregular < MANY_IRREGULAR)
+		{
+			MemoryContext old = MemoryContextSwitchTo(u->state.context);
+
+			dp_key_copy(v->decl, key, &u->irregular[u->nirregular]);
+			MemoryContextSwitchTo(old);
+		}
+		u->nirregular = Min(u->nirregular + 1, MANY_IRREGULAR + 1);
+	}
+}
+
+/* Whether the BEFORE trigger found the revision of an updated document regular. */
+static bool
+was_regular(DpVersioning *v, const DpKey *key)
+{
+	const Updating *u = updating_find(v);
+
+	if (u == NULL || u->nirregular > MANY_IRREGULAR)
+		return false;
+	for (int i = 0; i < u->nirregular; i++)
+	{
+		if (dp_key_identical(v->decl, &u->irregular[i], key))
+			return false;
+	}
+	return true;
 }
 
 /* ---------------------------------------------------------------- before */
@@ -572,13 +676,42 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 			 field)));
 }
 
+/* Whether the first field in which two documents differ is in both not one of the paths. */
+static bool
+differs_elsewhere(List *paths, struct varlena *a, struct varlena *b)
+{
+	DpIter left;
+	DpIter right;
+	DpElement x;
+	DpElement y;
+	ListCell *lc;
+
+	dp_iter_init(&left, DP_DOC_DATA(a), DP_DOC_SIZE(a));
+	dp_iter_init(&right, DP_DOC_DATA(b), DP_DOC_SIZE(b));
+	do
+	{
+		if (!dp_iter_next(&left, &x) || !dp_iter_next(&right, &y))
+			return false;
+	} while (x.namelen == y.namelen && memcmp(x.name, y.name, x.namelen) == 0 &&
+			 dp_value_identical(&x.value, &y.value));
+	foreach(lc, paths)
+	{
+		const DpPathStep *step = &((DpPath *) lfirst(lc))->steps[0];
+
+		if ((step->namelen == x.namelen && memcmp(step->name, x.name, x.namelen) == 0) ||
+			(step->namelen == y.namelen && memcmp(step->name, y.name, y.namelen) == 0))
+			return false;
+	}
+	return true;
+}
+
 /* Whether two documents are the same but for what patterns keep. */
 static bool
 only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b)
 {
 	List *paths = dp_versioning_left_out(v);
 
-	return paths != NIL &&
+	return paths != NIL && !differs_elsewhere(paths, a, b) &&
 		   dp_same_bytes(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
 }
 
@@ -640,6 +773,8 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 	DpKey new_key;
 	bool key_changes;
 	bool missing;
+	bool regular = false;
+	bool has_old = false;
 	int64 number;
 	int64 given;
 
@@ -654,7 +789,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 		return trigdata->tg_newtuple;
 
 	dp_versioning_require(v);
-	number = stored_number(v, &old_key, before, &missing);
+	number = stored_number(v, &old_key, before, &missing, &regular);
 	if (before != NULL)
 		require_current(v, &old_key, number, after);
 	else
@@ -669,9 +804,8 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 		{
 			DpValue old_number;
 			DpValue new_number;
-			bool has_old =
-				dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 
+			has_old = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 			if (has_old &&
 				dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
 				dp_value_identical(&old_number, &new_number))
@@ -691,6 +825,10 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 			{
 				return dp_tuple_with_document(v->decl, trigdata->tg_newtuple, desc, same);
 			}
+			if (has_old && dp_versioning_left_out(v) != NIL)
+				regular = leaves_out_kept(v, &old_key, number);
+			if (!has_old || dp_versioning_left_out(v) != NIL)
+				note_update(v, &old_key, regular);
 		}
 		check_number(number);
 		number++;
@@ -792,6 +930,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	int64 old_number = 0;
 	bool had_number;
 	bool missing;
+	bool regular;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
@@ -824,11 +963,13 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	if (had_number == dp_versioning_number(v, after, &number) &&
 		(!had_number || number == old_number) &&
 		(only_kept_differs(v, before, after) ||
-		 is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
+		 is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing, &regular))))
 		return;
 
 	if (had_number)
 		number = old_number;
+	else if (dp_versioning_number(v, after, &number) && number == 2 && was_regular(v, &old_key))
+		number = 1;
 	else
 	{
 		/* the first revision, which may not have been recorded */
@@ -839,7 +980,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 		if (dp_versioning_number(v, after, &number) && number > 1)
 			number--;
 		else
-			number = stored_number(v, &old_key, before, &missing);
+			number = stored_number(v, &old_key, before, &missing, &regular);
 		InitDirtySnapshot(latest);
 		dp_revisions_open(&store, v, &latest);
 		missing = !dp_revisions_find(&store, &old_key, number, &r);
@@ -870,11 +1011,12 @@ static void
 after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key)
 {
 	bool missing;
+	bool regular;
 	int64 number;
 
 	if (doc == NULL)
 		return;
-	number = stored_number(v, key, doc, &missing);
+	number = stored_number(v, key, doc, &missing, &regular);
 	check_number(number);
 	if (missing)
 		versioning_record(v, fired, key, number, DP_VERSION_INSERT, NULL, doc);
@@ -927,7 +1069,8 @@ versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key, i
 	if (before != NULL && paths != NIL)
 	{
 		/* if fewer fields are kept now, the difference must include the others */
-		same = leaves_out_kept(v, key, revision - 1);
+		same = (operation == DP_VERSION_UPDATE && fired != NULL && was_regular(v, key)) ||
+			   leaves_out_kept(v, key, revision - 1);
 		if (same)
 			before = dp_versioning_bare(paths, before);
 	}
@@ -987,6 +1130,7 @@ dp_versioning_write(void *arg, HeapTuple *rows, int n)
 	int first = n;
 	int last = -1;
 	bool known = false;
+	bool distinct = true;
 	DpTable t;
 	DpRevisionStore store;
 	DpRevision r;
@@ -998,7 +1142,10 @@ dp_versioning_write(void *arg, HeapTuple *rows, int n)
 	dp_table_open(&t, v->revisions, RowExclusiveLock);
 	desc = RelationGetDescr(t.rel);
 	memcpy(sorted, rows, sizeof(HeapTuple) * n);
-	dp_table_sort(&t, sorted, n);
+	for (int i = 1; i < n && distinct; i++)
+		distinct = dp_table_compare(&t, sorted[i - 1], sorted[i], v->decl->nkeys) < 0;
+	if (!distinct)
+		dp_table_sort(&t, sorted, n);
 	for (int i = 0; i < n; i++)
 	{
 		if (is_first(v, sorted[i], desc))
@@ -1020,7 +1167,7 @@ dp_versioning_write(void *arg, HeapTuple *rows, int n)
 		bool is_alone = false;
 
 		/* several rows of a key are written in their order */
-		if (last >= 0)
+		if (last >= 0 && !distinct)
 			is_alone =
 				(i > 0 && dp_table_compare(&t, sorted[i - 1], sorted[i], v->decl->nkeys) == 0) ||
 				(i < n - 1 && dp_table_compare(&t, sorted[i], sorted[i + 1], v->decl->nkeys) == 0);
