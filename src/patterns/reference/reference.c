@@ -216,6 +216,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		DpRefSite *site = &sites.v[i];
 		DpRefFill fill = { NULL, NULL, match[i], NULL, true };
 		struct varlena *extract = NULL;
+		DpRefId *source = NULL; /* of a new row */
 		DpValue value;
 		bool is_new = true;
 		bool is_beside = false;
@@ -248,6 +249,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			{
 				MemoryContext old = MemoryContextSwitchTo(set->context);
 
+				source = id;
 				set->proposals = lappend(set->proposals, id);
 				MemoryContextSwitchTo(old);
 			}
@@ -313,10 +315,25 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 				dp_ref_wrong(ref, match[i], &value) == NULL)
 				fill.extract = &value;
 		}
+		if (source != NULL && source->filled != NULL && source->filled->bare == site->bare &&
+			source->filled->depth == site->depth &&
+			dp_value_identical(&source->filled->value, &site->value))
+		{
+			site->action = DP_REF_REPLACE;
+			site->replacement = source->filled->replacement;
+			differs = true;
+		}
+		else
 		{
 			MemoryContext old = MemoryContextSwitchTo(context);
 
-			differs |= dp_ref_fill(ref, site, &fill);
+			if (dp_ref_fill(ref, site, &fill))
+			{
+				differs = true;
+				/* the second one is likely not to be the last */
+				if (source != NULL && source->filled == NULL && source->wanted > 1)
+					source->filled = dp_ref_keep_filled(set, site);
+			}
 			MemoryContextSwitchTo(old);
 		}
 	}

@@ -170,6 +170,7 @@ typedef struct DpRefId
 	struct varlena *before;  /* source: the extract before the change, where copies from before the
 								declaration are held (adopt.h) */
 	int wanted;              /* target: by so many references */
+	DpRefSite *filled;       /* target: a site of a new row as it was filled, or NULL */
 	bool lags;               /* target: a copy was made without a lock, and must be refreshed */
 	bool left;               /* a pass has left a note */
 } DpRefId;
@@ -191,6 +192,9 @@ typedef struct DpRefIds
 extern DpRefIds *dp_ref_ids_make(void);
 extern DpRefId *dp_ref_ids_find(DpRefIds *set, const DpValue *id);
 extern DpRefId *dp_ref_ids_add(DpRefIds *set, const DpValue *id);
+
+/* A copy of a site and its replacement, without the rest of its document. */
+extern DpRefSite *dp_ref_keep_filled(DpRefIds *set, const DpRefSite *site);
 
 /* Remembers the first extract of an id; NULL: none. */
 extern void dp_ref_ids_before(DpRefIds *set, DpRefId *id, struct varlena *extract);
