@@ -449,6 +449,7 @@ reference_after(DpReference *ref)
 	DpRefIds *set;
 	DpRefIds *changed = NULL;
 	DpQueue *queue = NULL;
+	DpWriter *w = NULL;
 	int i;
 
 	if (!dp_ref_collecting_any())
@@ -477,7 +478,7 @@ reference_after(DpReference *ref)
 		if (id->wanted <= 0)
 			continue;
 		deadlock = false;
-		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &w,
 								   &deadlock);
 		if (deadlock)
 		{
@@ -515,6 +516,8 @@ reference_after(DpReference *ref)
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
+	if (w != NULL)
+		dp_writer_close(w);
 	if (changed != NULL)
 	{
 		dp_ref_pass(ref, changed);

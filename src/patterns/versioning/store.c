@@ -52,7 +52,7 @@ dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevisi
 bool
 dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r)
 {
-	dp_revisions_begin(s, key, PG_INT64_MIN, PG_INT64_MAX);
+	dp_table_seek(&s->revisions, s->snapshot, key->values, key->n);
 	return read_row(s, BackwardScanDirection, r);
 }
 
