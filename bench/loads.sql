@@ -31,8 +31,9 @@ BEGIN
   SET LOCAL docpatterns.maintain = on;
 END $$;
 
--- A line for the time of a command, with the rounds' lowest and highest ratio, and one for its WAL.
-CREATE FUNCTION loads_compare(name text, bar float8, base text, ours text, prepare text DEFAULT NULL) RETURNS SETOF text LANGUAGE plpgsql AS $$
+-- A line for the time of a command, with the rounds' lowest and highest ratio, and one for its WAL. Each is a transaction of its own.
+CREATE TEMP TABLE loads_lines (n int GENERATED ALWAYS AS IDENTITY, line text);
+CREATE PROCEDURE loads_compare(name text, bar float8, base text, ours text, prepare text DEFAULT NULL) LANGUAGE plpgsql AS $$
 DECLARE
   started float8;
   lsn pg_lsn;
@@ -47,31 +48,35 @@ BEGIN
     costs := NULL; bytes := NULL;
     PERFORM loads_clear();
     IF prepare IS NOT NULL THEN EXECUTE prepare; END IF;
+    COMMIT;
     FOREACH command IN ARRAY ARRAY[base, ours] LOOP
       started := cpu();
       lsn := pg_current_wal_insert_lsn();
       EXECUTE command;
+      COMMIT;
       bytes := bytes || (pg_current_wal_insert_lsn() - lsn)::float8;
       costs := costs || cpu() - started;
     END LOOP;
     -- the first round warms
     IF i > 0 THEN b := b || costs[1]; o := o || costs[2]; END IF;
   END LOOP;
-  RETURN NEXT line(name, (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(b) x), (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(o) x), bar,
+  INSERT INTO loads_lines (line) SELECT line(name, (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(b) x), (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(o) x), bar,
                    (SELECT format('%s-%s', round(min(y / x)::numeric, 3), round(max(y / x)::numeric, 3)) FROM unnest(b, o) t (x, y)));
-  RETURN NEXT line(name || ', MB of WAL', bytes[1] / 1e6, bytes[2] / 1e6, 'infinity');
+  INSERT INTO loads_lines (line) SELECT line(name || ', MB of WAL', bytes[1] / 1e6, bytes[2] / 1e6, 'infinity');
+  COMMIT;
 END $$;
-SELECT loads_compare('load, ' || label, bar, 'INSERT INTO loads_bare (doc) SELECT doc FROM loads_source', format('INSERT INTO loads_%s (doc) SELECT doc FROM loads_source', stem))
+SELECT format('CALL loads_compare(%L, %L, %L, %L)', 'load, ' || label, bar, 'INSERT INTO loads_bare (doc) SELECT doc FROM loads_source', format('INSERT INTO loads_%s (doc) SELECT doc FROM loads_source', stem))
 FROM (VALUES ('with a reference', 'reference', 1.6), ('with a change feed', 'feed', 1.6), ('with computed totals', 'computed', 1.6), ('with versioning', 'versioning', 1.6),
-             ('with outlier', 'outlier', 1.15), ('three patterns', 'three', 2.5)) v (label, stem, bar);
-SELECT loads_compare('update, ' || label, bar, $$UPDATE loads_bare SET doc = bson_set(doc, 'status', 'sent')$$, format($$UPDATE loads_%s SET doc = bson_set(doc, 'status', 'sent')$$, stem),
+             ('with outlier', 'outlier', 1.15), ('three patterns', 'three', 2.5)) v (label, stem, bar) \gexec
+SELECT format('CALL loads_compare(%L, %L, %L, %L, %L)', 'update, ' || label, bar, $$UPDATE loads_bare SET doc = bson_set(doc, 'status', 'sent')$$, format($$UPDATE loads_%s SET doc = bson_set(doc, 'status', 'sent')$$, stem),
                      format('INSERT INTO loads_bare (doc) SELECT doc FROM loads_source; INSERT INTO loads_%s (doc) SELECT doc FROM loads_source', stem))
 FROM (VALUES ('with a reference', 'reference', 'infinity'), ('with a change feed', 'feed', 'infinity'), ('with computed totals', 'computed', 'infinity'), ('with versioning', 'versioning', 'infinity'),
-             ('three patterns', 'three', 2.5)) v (label, stem, bar);
+             ('three patterns', 'three', 2.5)) v (label, stem, bar) \gexec
 -- Statements of one row each: what else a client waits for (the network, parsing, the flush of the log) is not measured.
-SELECT loads_compare('insert one by one, ' || label, 'infinity',
+SELECT format('CALL loads_compare(%L, %L, %L, %L, %L)', 'one by one, ' || label, 'infinity',
                      $$DO 'BEGIN FOR i IN 1 .. 2000 LOOP INSERT INTO bench.loads_bare (doc) VALUES (bson_build($a$_id$a$, 9000000 + i, $a$customer$a$, bson_build($a$_id$a$, i * 7 % 1000 + 1), $a$total$a$, 5)); END LOOP; END'$$,
                      format($$DO 'BEGIN FOR i IN 1 .. 2000 LOOP INSERT INTO bench.loads_%s (doc) VALUES (bson_build($a$_id$a$, 9000000 + i, $a$customer$a$, bson_build($a$_id$a$, i * 7 %% 1000 + 1), $a$total$a$, 5)); END LOOP; END'$$, stem),
                      format('INSERT INTO loads_bare (doc) SELECT doc FROM loads_source; INSERT INTO loads_%s (doc) SELECT doc FROM loads_source', stem))
-FROM (VALUES ('with a reference', 'reference'), ('with a change feed', 'feed'), ('with computed totals', 'computed'), ('with versioning', 'versioning')) v (label, stem);
+FROM (VALUES ('with a reference', 'reference'), ('with a change feed', 'feed'), ('with computed totals', 'computed'), ('with versioning', 'versioning')) v (label, stem) \gexec
+SELECT line FROM loads_lines ORDER BY n;
 SELECT format('violations: %s', (SELECT count(*) FROM unnest(ARRAY['loads_reference', 'loads_feed', 'loads_totals', 'loads_versioning', 'loads_three']) t, pattern_check(t::regclass)));
