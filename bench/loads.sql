@@ -4,7 +4,7 @@
 \echo 'many documents in a statement            bare ms    ours ms   ratio    bar'
 
 CREATE TABLE loads_source AS
-  SELECT bson_build('_id', i, 'customer', bson_build('_id', i * 7919 % 1000 + 1), 'status', 'new', 'total', i % 500,
+  SELECT bson_build('_id', i, 'customer', bson_build('_id', (i::bigint * 7919 % 1000)::int + 1), 'status', 'new', 'total', i % 500,
                     'items', (SELECT bson_agg(bson_build('sku', 'SKU-' || i * 3 + j, 'quantity', j, 'price', 19.99::float8)) FROM generate_series(1, 3) j),
                     'tags', ARRAY['a', 'b', 'c'], 'note', repeat('lorem ipsum ', 10)) AS doc
   FROM generate_series(1, 1000 * :scale) i;
