@@ -63,8 +63,7 @@ static DpStates written = { .outlives = true };
 
 bool dp_later_any = false;
 
-static DpLater *
-later_find(const TriggerData *fired, Oid side, DpLaterWrite write, void *arg);
+static DpLater *later_find(const TriggerData *fired, Oid side, DpLaterWrite write, void *arg);
 static DpLater *later_begin(Oid side, DpLaterWrite write, void *arg);
 static void rows_insert(DpLater *later, HeapTuple *rows, int n);
 static bool later_queue(DpLater *later);
@@ -228,8 +227,8 @@ dp_new_row_add(DpNewRow *row)
 		return;
 	}
 	if (later->state.context == NULL)
-		later->state.context =
-			AllocSetContextCreate(TopTransactionContext, "docpatterns rows", ALLOCSET_DEFAULT_SIZES);
+		later->state.context = AllocSetContextCreate(TopTransactionContext, "docpatterns rows",
+													 ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(later->state.context);
 	if (later->n == later->cap)
 	{

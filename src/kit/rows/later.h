@@ -20,7 +20,7 @@ typedef void (*DpLaterWrite)(void *arg, HeapTuple *rows, int n);
 /* A new row of a side table */
 typedef struct DpNewRow
 {
-	TupleTableSlot *slot; /* to fill in: all null */
+	TupleTableSlot *slot;  /* to fill in: all null */
 	struct DpLater *later; /* NULL: it is written at once, to the table */
 	DpTable table;
 } DpNewRow;
@@ -29,8 +29,8 @@ typedef struct DpNewRow
  * Begins a row.  fired is the AFTER ROW trigger that adds it, or NULL; without write, rows are
  * inserted as they are.  arg must live until the transaction ends.
  */
-extern void dp_new_row(DpNewRow *row, const TriggerData *fired, Oid side, DpLaterWrite write,
-					   void *arg);
+extern void
+dp_new_row(DpNewRow *row, const TriggerData *fired, Oid side, DpLaterWrite write, void *arg);
 extern void dp_new_row_add(DpNewRow *row);
 
 /* Whether dp_new_row() would return true. */

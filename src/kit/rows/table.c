@@ -195,10 +195,10 @@ dp_table_any(DpTable *t, Snapshot snapshot, Datum low, Datum high)
 		StrategyNumber strategy = i == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
 		Oid type = key->rd_opcintype[0];
 
-		ScanKeyEntryInitialize(
-			&keys[i], 0, 1, strategy, InvalidOid, key->rd_indcollation[0],
-			get_opcode(get_opfamily_member(key->rd_opfamily[0], type, type, strategy)),
-			i == 0 ? low : high);
+		ScanKeyEntryInitialize(&keys[i], 0, 1, strategy, InvalidOid, key->rd_indcollation[0],
+							   get_opcode(get_opfamily_member(key->rd_opfamily[0], type, type,
+															  strategy)),
+							   i == 0 ? low : high);
 	}
 	index_rescan(scan, keys, 2, NULL, 0);
 	found = index_getnext_slot(scan, ForwardScanDirection, t->row);
@@ -313,10 +313,12 @@ dp_table_compare(DpTable *t, HeapTuple a, HeapTuple b, int ncolumns)
 		AttrNumber column = key->rd_index->indkey.values[k];
 		bool isnull;
 
-		cmp = DatumGetInt32(FunctionCall2Coll(
-			index_getprocinfo(key, k + 1, BTORDER_PROC), key->rd_indcollation[k],
-			heap_getattr(a, column, RelationGetDescr(t->rel), &isnull),
-			heap_getattr(b, column, RelationGetDescr(t->rel), &isnull)));
+		cmp = DatumGetInt32(FunctionCall2Coll(index_getprocinfo(key, k + 1, BTORDER_PROC),
+											  key->rd_indcollation[k],
+											  heap_getattr(a, column, RelationGetDescr(t->rel),
+														   &isnull),
+											  heap_getattr(b, column, RelationGetDescr(t->rel),
+														   &isnull)));
 	}
 	return cmp;
 }

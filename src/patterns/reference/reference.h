@@ -152,8 +152,8 @@ extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLoc
 
 /*
  * As dp_ref_read() with a lock; sets *deadlock if the source is locked by a transaction that waits
- * for us, and was not read.  kept, unless NULL, is the writer of several calls, NULL at first, which
- * the caller closes.
+ * for us, and was not read.  kept, unless NULL, is the writer of several calls, NULL at first,
+ * which the caller closes.
  */
 extern struct varlena *dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock,
 											DpWriter **kept, bool *deadlock);

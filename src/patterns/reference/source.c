@@ -150,8 +150,7 @@ source_plan(DpReference *ref)
 
 /* The document of a row of the source; NULL if there is none (or it is null). */
 static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock, DpWriter **kept,
-				bool *deadlock)
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, DpWriter **kept, bool *deadlock)
 {
 	struct varlena *doc = NULL;
 	bool isnull;

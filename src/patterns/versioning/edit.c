@@ -845,7 +845,8 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 									  : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
-			dp_revisions_add(v, NULL, key, next, dp_versioning_change(v, key), operation, NULL, NULL,
+			dp_revisions_add(v, NULL, key, next, dp_versioning_change(v, key), operation, NULL,
+							 NULL,
 							 live == NULL ? NULL
 										  : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else

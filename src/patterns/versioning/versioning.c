@@ -110,14 +110,13 @@ static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena
 static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
 static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
 static HeapTuple before_update(DpVersioning *v, TriggerData *trigdata);
-static void
-after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key);
+static void after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key);
 static void after_update(DpVersioning *v, TriggerData *trigdata);
 static void
 after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key);
 static int64 insert_number(DpVersioning *v, const DpKey *key, bool *exists);
-static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing,
-						   bool *regular);
+static int64
+stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing, bool *regular);
 static bool is_regular(DpVersioning *v, const DpRevision *r);
 static Updating *updating_find(DpVersioning *v);
 static void note_update(DpVersioning *v, const DpKey *key, bool regular);
@@ -131,9 +130,9 @@ static void all_deleted(DpVersioning *v, Relation rel);
 static void trim(DpVersioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
 static void check_path(DpVersioning *v, struct varlena *doc);
-static void versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key,
-							  int64 revision, char operation, struct varlena *before,
-							  struct varlena *after);
+static void
+versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
+				  char operation, struct varlena *before, struct varlena *after);
 static DpKey key_of_revision(DpVersioning *v, HeapTuple row, TupleDesc desc);
 static bool is_first(DpVersioning *v, HeapTuple row, TupleDesc desc);
 static int compare_added(const void *a, const void *b);
@@ -847,8 +846,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 static void
 after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key)
 {
-	struct varlena *doc =
-		dp_tuple_document(v->decl, tuple, RelationGetDescr(fired->tg_relation));
+	struct varlena *doc = dp_tuple_document(v->decl, tuple, RelationGetDescr(fired->tg_relation));
 	int64 number;
 	int64 given = 0;
 	bool has_number;

@@ -183,10 +183,9 @@ extern bool dp_revisions_latest(DpVersioning *v, TimestampTz *since);
  * Adds a revision. delta and previous: see above, both may be NULL; bare is its document without
  * the omitted fields, NULL if not known.  fired is the AFTER ROW trigger that adds it, or NULL.
  */
-extern void
-dp_revisions_add(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
-				 int64 change, char operation, struct varlena *delta, struct varlena *previous,
-				 struct varlena *bare);
+extern void dp_revisions_add(DpVersioning *v, const TriggerData *fired, const DpKey *key,
+							 int64 revision, int64 change, char operation, struct varlena *delta,
+							 struct varlena *previous, struct varlena *bare);
 
 /* The paths that are left out of a revision's document. */
 extern List *dp_revision_kept(const DpRevision *r);
