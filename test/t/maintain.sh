@@ -176,7 +176,7 @@ SELECT bucket_create('readings', 'sensor int, at timestamptz, v int', '{sensor}'
   computed_enable('people', 'orders', 'buyer._id', '{spent: {$sum: "$price"}, orders: {$count: {}}}', mode => 'deferred', name => 'spent'),
   subset_enable('books', 'newest', 'reviews', 'book', order_by => '{at: -1}', keep => 3, count_field => 'reviews', count_mode => 'deferred'),
   outlier_enable('books', 'readers', 5, mode => 'deferred', is_set => true), approximation_enable('pages', 'views', slots => 4),
-  change_feed_enable('docs', notify => false, keep_for => '4 s'), versioning_enable('docs', keep => 5), ttl_enable('sessions', 'seen', '3 s'), ttl_enable('reviews', 'at', '4 s'), kv_create('game');
+  change_feed_enable('docs', notify => false, keep_for => '4 s'), versioning_enable('docs', keep => 50, keep_for => '4 s'), ttl_enable('sessions', 'seen', '3 s'), ttl_enable('reviews', 'at', '4 s'), kv_create('game');
 INSERT INTO people (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(1, :people) i;
 INSERT INTO orders (doc) SELECT bson_build('_id', i, 'buyer', bson_build('_id', i % :people + 1), 'price', i) FROM generate_series(1, :orders) i;
 INSERT INTO books (doc) SELECT bson_build('_id', i, 'readers', '[]'::bson_value) FROM generate_series(1, 20) i;
