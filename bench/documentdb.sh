@@ -13,7 +13,7 @@ trap '"$cluster" stop' EXIT
   -c "ALTER SYSTEM SET documentdb.localhost_connection_string = 'host=$("$cluster" run printenv PGHOST)'" \
   -c 'ALTER SYSTEM SET shared_preload_libraries = pg_cron, pg_documentdb_core, pg_documentdb'
 "$cluster" restart
-"$cluster" psql -qc 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' -c 'CREATE EXTENSION docpatterns' \
+"$cluster" psql -qc 'SET client_min_messages = warning' -c 'DROP EXTENSION IF EXISTS docpatterns CASCADE' -c 'CREATE EXTENSION docpatterns' -c 'CREATE EXTENSION IF NOT EXISTS documentdb CASCADE' \
   -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench'
 "$cluster" psql -qAt -v ON_ERROR_STOP=1 -v rounds="${ROUNDS:-5}" -v only="${1:-*}" -v scale="${SCALE:-100}" -f bench/measure.sql -f bench/documentdb.sql |
   grep -v '^=' | grep .

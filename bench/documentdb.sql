@@ -1,5 +1,4 @@
 -- Pipelines beside those of DocumentDB: the same documents, in one server that has both extensions.
-CREATE EXTENSION IF NOT EXISTS documentdb CASCADE;
 DROP TABLE IF EXISTS orders, customers, photos;
 SELECT collection_create('orders'), collection_create('customers'), collection_create('photos') \g /dev/null
 SELECT set_config('bench.orders', (10000 * current_setting('bench.scale')::int)::text, false) \g /dev/null
