@@ -86,7 +86,7 @@ BEGIN
     WHERE docpatterns._advise_time(d OPERATOR(@extschema@.->) f.path) IS NOT NULL
     GROUP BY d OPERATOR(@extschema@.->) device) b);
   RETURN QUERY SELECT 'bucket'::text, f.path,
-    round(least(0.9, 0.3 + 0.1 * log(t.live::numeric / 1000.0)), 2),
+    round(least(0.9, 0.3 + 0.1 * log(greatest(t.live, 1)::numeric / 1000.0)), 2),
     format('%s small documents with a time ("%s") and %s of "%s" that come and hardly change (%s '
       'updates), %s', round(t.live), f.path, array_to_string((array_remove(measured, device))[1:3],
       ', '), device,
@@ -112,7 +112,7 @@ CREATE FUNCTION docpatterns._advise_counters(t docpatterns.advise_table,
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT 'approximation', f.path,
     round(least(0.9, 0.3 + CASE WHEN f.calls > 0 THEN 0.3 ELSE 0 END
-      + 0.1 * log((t.updated / greatest(t.live, 1) / 100)::numeric)), 2),
+      + 0.1 * log(greatest(t.updated / greatest(t.live, 1) / 100, 1)::numeric)), 2),
     format('%s updates of %s rows: %s to a row, which queue on it', t.updated, round(t.live),
       round(t.updated / greatest(t.live, 1))) || CASE WHEN f.calls > 0 THEN
       format('; %s counted statements change "%s"', f.calls, f.path) ELSE
