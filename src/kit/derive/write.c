@@ -436,9 +436,9 @@ target_single(Target *t, DpGroup *group)
  * lock is held, a group can lose its row but not get another one.
  *
  * If there are too many groups for single locks and each has one row, the rows are found first;
- * groups without a row are locked, perhaps by the lock for all, and searched again.  If only patterns write to the target, a
- * group is locked only if it has no row, in the order of the row's key: a transaction that waits
- * for a key, of a row or a group, holds only lesser keys.
+ * groups without a row are locked, perhaps by the lock for all, and searched again.  If only
+ * patterns write to the target, a group is locked only if it has no row, in the order of the row's
+ * key: a transaction that waits for a key, of a row or a group, holds only lesser keys.
  */
 static void
 target_many(Target *t, DpGroup **groups, int n)
