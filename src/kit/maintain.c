@@ -461,8 +461,8 @@ commit_procedure(void)
 /* ---------------------------------------------------------------- times */
 
 /*
- * _pattern_cutoff(after interval) -> timestamptz: that much before the start of the statement, the same
- * in all time zones: days have 24 hours.
+ * _pattern_cutoff(after interval) -> timestamptz: that much before the start of the statement, the
+ * same in all time zones: days have 24 hours.
  */
 DP_FUNCTION(dp_pattern_cutoff);
 Datum
@@ -489,8 +489,7 @@ dp_cutoff(const Interval *after)
 	/* a timestamp without time zone, which is the time in UTC, has no days of other lengths */
 	if (after->month * 30.0 + after->day + (double) after->time / USECS_PER_DAY > FOREVER_DAYS)
 		return DT_NOBEGIN;
-	return DatumGetTimestamp(
-		DirectFunctionCall2(timestamp_mi_interval,
-							TimestampGetDatum(GetCurrentStatementStartTimestamp()),
-							IntervalPGetDatum(unconstify(Interval *, after))));
+	return DatumGetTimestamp(DirectFunctionCall2(
+		timestamp_mi_interval, TimestampGetDatum(GetCurrentStatementStartTimestamp()),
+		IntervalPGetDatum(unconstify(Interval *, after))));
 }

@@ -4,9 +4,9 @@
  *		(DpPattern.seen).  Plain SQL sees them.
  *
  * For the calls such a row is not there, so a new document must not meet it in a unique index: the
- * row is deleted first, as the table's owner, who would delete it a little later anyway.  The values
- * that the new document will have in the index are known if these are the key of a collection, or
- * expressions of the document alone.
+ * row is deleted first, as the table's owner, who would delete it a little later anyway.  The
+ *values that the new document will have in the index are known if these are the key of a
+ *collection, or expressions of the document alone.
  */
 #include "postgres.h"
 
@@ -188,8 +188,7 @@ same_entry(DpDecl *decl, Relation rel, Relation index)
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
 		Oid type = index->rd_opcintype[i];
-		Oid equal =
-			get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+		Oid equal = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
 		Node *expr;
 
 		if (index->rd_index->indkey.values[i] != 0 || !OidIsValid(equal))
@@ -223,8 +222,8 @@ of_document(DpDecl *decl, Node *expr)
 	Bitmapset *used = NULL;
 
 	pull_varattnos(expr, 1, &used);
-	return bms_is_subset(used, bms_make_singleton(decl->doc_attnum -
-												  FirstLowInvalidHeapAttributeNumber));
+	return bms_is_subset(used,
+						 bms_make_singleton(decl->doc_attnum - FirstLowInvalidHeapAttributeNumber));
 }
 
 /* The _ids of documents, as a bson_value[]; NULL for documents without one. */
@@ -242,8 +241,8 @@ ids_of(Datum docs)
 		struct varlena *doc = nulls[i] ? NULL : PG_DETOAST_DATUM_PACKED(elements[i]);
 		DpValue id;
 
-		nulls[i] = doc == NULL ||
-				   !dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, &id);
+		nulls[i] =
+			doc == NULL || !dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, &id);
 		if (!nulls[i])
 			elements[i] = PointerGetDatum(dp_value_to_varlena(&id));
 	}

@@ -601,9 +601,9 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpDocLookup *lookup)
 	memset(lookup, 0, sizeof(DpDocLookup));
 	lookup->source = psprintf("%s AS t", target.name);
 	if (target.seen != NULL)
-		lookup->source = psprintf("(SELECT t.*%s FROM %s WHERE %s) AS t",
-								  target.is_table ? ", t.tableoid, t.ctid" : "", lookup->source,
-								  target.seen);
+		lookup->source =
+			psprintf("(SELECT t.*%s FROM %s WHERE %s) AS t",
+					 target.is_table ? ", t.tableoid, t.ctid" : "", lookup->source, target.seen);
 	lookup->doc = psprintf("t.%s", dp_target_column(&target, target.doc));
 	lookup->key = row_key(&target);
 	lookup->is_table = target.is_table;

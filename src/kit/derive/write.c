@@ -230,8 +230,8 @@ batch_write(DpDeriveBatch *batch, bool forced)
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		else if (groups[i]->from_note)
-			mode = ShareRowExclusiveLock; /* other transactions may have inserted its row, or rows of
-											 its source, without seeing those of each other */
+			mode = ShareRowExclusiveLock; /* other transactions may have inserted its row, or rows
+											 of its source, without seeing those of each other */
 		if (mode != NoLock)
 			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}

@@ -28,8 +28,8 @@
 static void open_recent(DpBucketStore *store);
 static void found_recent(DpBucketStore *store);
 static void open_packed(DpBucketStore *store);
-static TupleTableSlot *fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values,
-								   const bool *nulls);
+static TupleTableSlot *
+fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
 static void row_arrives(DpBucketStore *store, TupleTableSlot *slot);
 static int
 group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
@@ -386,8 +386,8 @@ dp_bucket_recent_tids(DpBucketStore *store, const DpBucketGroup *group, int64 un
 							: repalloc_huge(tids->tid, sizeof(uint64) * max);
 			tids->max = max;
 		}
-		tids->tid[tids->n++] = ((uint64) ItemPointerGetBlockNumber(tid) << 16) |
-							   ItemPointerGetOffsetNumber(tid);
+		tids->tid[tids->n++] =
+			((uint64) ItemPointerGetBlockNumber(tid) << 16) | ItemPointerGetOffsetNumber(tid);
 	}
 	index_endscan(scan);
 }

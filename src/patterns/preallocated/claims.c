@@ -519,15 +519,15 @@ dp_preallocated_purge_claims(PG_FUNCTION_ARGS)
 	decl = dp_decl_find(PG_GETARG_OID(0), "preallocated", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	table = claims_table(dp_preallocated(decl));
 	SPI_connect();
-	done = dp_run_marked(decl,
-						 dp_statement(decl,
-									  "DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=) ANY"
-									  " (ARRAY(SELECT ctid FROM {relation} WHERE until"
-									  " OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
-									  " ORDER BY until LIMIT {$1 int4} FOR UPDATE SKIP LOCKED))",
-									  table, table),
-						 &most, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
-						 DP_MARK_INTERNAL);
+	done =
+		dp_run_marked(decl,
+					  dp_statement(decl,
+								   "DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=) ANY"
+								   " (ARRAY(SELECT ctid FROM {relation} WHERE until"
+								   " OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp()"
+								   " ORDER BY until LIMIT {$1 int4} FOR UPDATE SKIP LOCKED))",
+								   table, table),
+					  &most, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
 	SPI_finish();
 	PG_RETURN_INT64((int64) done);
 }

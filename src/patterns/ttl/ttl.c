@@ -39,11 +39,9 @@ static const DpOption options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED | DP_
 									{ "after", DP_OPTION_INTERVAL, DP_REQUIRED | DP_ALTERABLE },
 									{ NULL } };
 
-DP_DEFINE_PATTERN(ttl) = { .name = "ttl",
-						   .views = "current",
-						   .options = options,
-						   .seen = ttl_seen,
-						   .sees = ttl_sees };
+DP_DEFINE_PATTERN(ttl) = {
+	.name = "ttl", .views = "current", .options = options, .seen = ttl_seen, .sees = ttl_sees
+};
 
 /*
  * ttl_trigger(): carries the declaration and has nothing to do.
@@ -86,9 +84,11 @@ ttl_state(DpDecl *decl)
 		DpTtl *ttl = MemoryContextAllocZero(decl->context, sizeof(DpTtl));
 
 		dp_options_read(decl, ttl);
-		ttl->after = *DatumGetIntervalP(
-			DirectFunctionCall3(interval_in, CStringGetDatum(dp_decl_text(decl, "after")),
-								ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+		ttl->after =
+			*DatumGetIntervalP(DirectFunctionCall3(interval_in,
+												   CStringGetDatum(dp_decl_text(decl, "after")),
+												   ObjectIdGetDatum(InvalidOid),
+												   Int32GetDatum(-1)));
 		decl->state = ttl;
 	}
 	return decl->state;

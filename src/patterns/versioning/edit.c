@@ -635,9 +635,9 @@ DP_ROUTED_FUNCTION(dp_versioning_purge_run, DP_ROUTE_SUM, 0)
 
 /*
  * _versioning_maintain_run(rel, name, old, cut, changes, most int, cutoff timestamptz) -> number of
- * revisions that it wrote: deletes old revisions and returns their changes, cuts the first ones that
- * are left from their predecessors, and deletes changes of an array that have no revisions.  $1 is
- * most, $2 cutoff, $3 the array.
+ * revisions that it wrote: deletes old revisions and returns their changes, cuts the first ones
+ * that are left from their predecessors, and deletes changes of an array that have no revisions. $1
+ * is most, $2 cutoff, $3 the array.
  */
 DP_ROUTED_FUNCTION(dp_versioning_maintain_run, DP_ROUTE_SUM, 0)
 {
@@ -668,9 +668,8 @@ DP_ROUTED_FUNCTION(dp_versioning_maintain_run, DP_ROUTE_SUM, 0)
 		changes = palloc((rows[0] + 1) * sizeof(Datum));
 		for (uint64 row = 0; row < rows[0]; row++)
 			changes[row] = dp_result(row, 1, &isnull);
-		values[2] =
-			PointerGetDatum(construct_array(changes, rows[0], INT8OID, sizeof(int64),
-											FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+		values[2] = PointerGetDatum(construct_array(changes, rows[0], INT8OID, sizeof(int64),
+													FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	}
 	SPI_finish();
 	PG_RETURN_INT64((int64) (rows[0] + rows[1]));
