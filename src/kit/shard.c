@@ -14,13 +14,16 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
-#include "utils/builtins.h"
+#include "parser/parse_func.h"
 #include "storage/lock.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
@@ -46,9 +49,6 @@ typedef struct Shard
 /* pg_dist_partition.partmethod, and .repmodel */
 #define DISTRIBUTED_BY_HASH 'h'
 #define COPIED 't'
-
-/* The class of Citus's advisory locks of the metadata of shards */
-#define CITUS_LOCK_OF_SHARD_METADATA 4
 
 /* Attempts to find a value for each shard, per shard */
 #define ATTEMPTS_PER_SHARD 1000
@@ -247,13 +247,28 @@ dp_shard_parts(Oid relid)
  * lock of its writes, until the transaction ends.
  */
 static void
-shard_lock(int64 id)
+shard_lock(Oid relid, int64 id)
 {
-	LOCKTAG tag;
+	Oid types[2] = { INT4OID, INT8ARRAYOID };
+	Oid lock =
+		LookupFuncName(list_make2(makeString("pg_catalog"), makeString("lock_shard_metadata")), 2,
+					   types, false);
+	Datum shard = Int64GetDatum(id);
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid user;
+	int sec;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (id >> 32), (uint32) id,
-						 CITUS_LOCK_OF_SHARD_METADATA);
-	(void) LockAcquire(&tag, ShareLock, false, false);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	GetUserIdAndSecContext(&user, &sec);
+	/* the table's owner may */
+	SetUserIdAndSecContext(((Form_pg_class) GETSTRUCT(tuple))->relowner,
+						   sec | SECURITY_LOCAL_USERID_CHANGE);
+	ReleaseSysCache(tuple);
+	(void) OidFunctionCall2(lock, Int32GetDatum(ShareLock),
+							PointerGetDatum(construct_array(&shard, 1, INT8OID, sizeof(int64),
+															FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));
+	SetUserIdAndSecContext(user, sec);
 	AcceptInvalidationMessages();
 }
 
@@ -305,7 +320,7 @@ dp_shard_lock_key(Oid relid, const DpDecl *table, const DpKey *key)
 	do
 	{
 		locked = id;
-		shard_lock(locked);
+		shard_lock(relid, locked);
 		id = shard_of_key(relid, table, key);
 	} while (id != locked);
 }
@@ -335,7 +350,7 @@ dp_shard_lock_all(Oid relid)
 				found |= *(int64 *) lfirst(done) == *id;
 			if (found)
 				continue;
-			shard_lock(*id);
+			shard_lock(relid, *id);
 			locked = lappend(locked, id);
 			again = true;
 		}

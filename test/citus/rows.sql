@@ -1,7 +1,7 @@
 -- Patterns on tables whose rows Citus distributes by key: written by statements through the coordinator, each does what it does on an ordinary table; also after moves, a split and a rebalance.
 SET client_min_messages = error;
 SET citus.shard_count = 4;
-SELECT plan(261);
+SELECT plan(263);
 
 CREATE FUNCTION pg_temp.answer(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r text;
@@ -106,6 +106,19 @@ BEGIN;
 SELECT outlier_push('many_outlier', i, 1) FROM generate_series(3, 6) i \g /dev/null
 ROLLBACK;
 SELECT is(pg_temp.whole('many_outlier'), pg_temp.whole('one_outlier'), 'calls in two shards are rolled back');
+
+-- a call keeps its shard where it is, like an UPDATE of the document
+CREATE TEMP VIEW held AS SELECT array_agg(format('%s %s %s', classid, objid, objsubid) ORDER BY 1) AS locks FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND pid = pg_backend_pid();
+BEGIN;
+UPDATE many_outlier SET doc = doc WHERE _id = 5;
+SELECT locks AS of_update FROM held \gset
+ROLLBACK;
+BEGIN;
+SELECT outlier_push('many_outlier', 5, 1) \g /dev/null
+SELECT is(locks::text, :'of_update', 'a call holds the lock of an UPDATE, which moves wait for') FROM held;
+SELECT pattern_repair('many_outlier', 'a') \g /dev/null
+SELECT is(cardinality(locks), 4, 'a call for all documents holds those of all shards') FROM held;
+ROLLBACK;
 
 -- ---------------------------------------------------------------- moves
 
