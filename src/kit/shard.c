@@ -498,11 +498,14 @@ dp_shard_is_new(Oid relid)
 static bool
 has_shard_triggers(Oid relid, const char *suffix)
 {
-	Relation rel = relation_open(relid, AccessShareLock);
-	TriggerDesc *triggers = dp_triggers(rel);
+	Relation rel = try_relation_open(relid, AccessShareLock);
+	TriggerDesc *triggers;
 	bool found = false;
 	int i;
 
+	if (rel == NULL)
+		return false; /* dropped: the rest of a move or split */
+	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
