@@ -17,6 +17,7 @@ BEGIN {
   area("payload", "Payload", cpu ": fields that were extracted / xpath at every read; writes / writes without", "patterns/payload.md")
   area("schema_versioning", "Schema versioning", cpu ": reading through steps / reading as stored; a migration / one UPDATE of jsonb", "patterns/schema_versioning.md")
   area("polymorphic", "Polymorphic", cpu ": writes that are looked at / the same table without; reads through a view / by hand", "patterns/polymorphic.md")
+  area("loads", "Many documents in a statement", cpu " and bytes of WAL: with patterns / the same statement in a collection without any, and no index but its key's", "patterns_together.md")
   area("subset", "Subset", "inserts a second: with the pattern / without anything, and / a trigger written by hand", "patterns/subset.md")
   area("computed", "Computed", cpu ", and inserts a second of two clients: with totals / without", "patterns/computed.md")
   area("query_table", "Query tables", "inserts a second: with two query tables / without any, and / a trigger written by hand", "patterns/query_table.md")

@@ -68,6 +68,7 @@ timeout 900 "$cluster" psql -qAt -v scale="$scale" -f bench/shapes.sql
 bench/packages.sh "$cluster" "$scale"
 
 for file in types mql pipeline index estimates outlier bucket reference single_table attribute payload schema_versioning polymorphic; do sql "$file.sql"; done
+sql loads.sql
 script subset timeout 2400 bench/subset.sh "$cluster" "$seconds" 1
 sql computed.sql
 script computed timeout 2400 env COMPUTED_SECONDS="$seconds" COMPUTED_ROUNDS="$rounds" "$cluster" run bench/computed.sh

@@ -884,7 +884,10 @@ dp_document_without(const uint8 *doc, uint32 size, List *paths)
 	return dp_builder_finish_bson(&b);
 }
 
-/* Copies elements, except values at the paths.  Returns true if anything was omitted. */
+/*
+ * Copies elements, except values at the paths; consecutive fields that stay, at once.  Returns true
+ * if anything was omitted.
+ */
 static bool
 copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 {
@@ -892,6 +895,8 @@ copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 	Without *inner = palloc(n * sizeof(Without));
 	bool changed = false;
 	int64 position = 0;
+	const uint8 *kept = NULL; /* fields to copy, up to .. */
+	const uint8 *kept_end = NULL;
 	DpIter iter;
 	DpElement e;
 
@@ -899,7 +904,7 @@ copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 	dp_iter_init_value(&iter, from);
 	for (; dp_iter_next(&iter, &e); position++)
 	{
-		uint32 before = b->len;
+		uint32 before;
 		int ninner = 0;
 		bool goes = false;
 		bool inside;
@@ -918,6 +923,17 @@ copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 			else if (is_array && e.value.type == DP_TYPE_DOCUMENT)
 				inner[ninner++] = paths[i];
 		}
+		if (!is_array && !goes &&
+			(ninner == 0 || (e.value.type != DP_TYPE_DOCUMENT && e.value.type != DP_TYPE_ARRAY)))
+		{
+			if (kept == NULL)
+				kept = (const uint8 *) e.name - 1;
+			kept_end = e.value.data + e.value.len;
+			continue;
+		}
+		if (kept != NULL)
+			dp_builder_append_bytes(b, kept, kept_end - kept);
+		kept = NULL;
 		if (goes)
 		{
 			changed = true;
@@ -930,6 +946,7 @@ copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 			dp_builder_append_value(b, e.name, e.namelen, &e.value);
 			continue;
 		}
+		before = b->len;
 		if (e.value.type == DP_TYPE_ARRAY)
 			dp_builder_begin_array_field(b, e.name, e.namelen);
 		else
@@ -941,6 +958,8 @@ copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 			b->len = before;
 		changed |= inside;
 	}
+	if (kept != NULL)
+		dp_builder_append_bytes(b, kept, kept_end - kept);
 	pfree(inner);
 	return changed;
 }

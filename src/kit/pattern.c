@@ -43,6 +43,7 @@
 #include "bson/catalog.h"
 #include "kit/note.h"
 #include "kit/registry.h"
+#include "kit/rows/later.h"
 #include "kit/shard.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -302,6 +303,7 @@ on_created_table(Oid rel, const char *name)
 
 /*
  * pattern_guard_trigger(): rejects writes to side tables, BEFORE any write, for each statement.
+ * AFTER INSERT: see later.h.
  * Users may have foreign keys on a part of a table that a pattern created, which change and delete
  * its rows (only they set this security context).
  */
@@ -310,9 +312,15 @@ Datum
 dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata =
-		dp_trigger_require(fcinfo, "<pattern>_enable", DP_BEFORE_STATEMENT(DP_ANY), 3);
+		dp_trigger_require(fcinfo, "<pattern>_enable",
+						   DP_BEFORE_STATEMENT(DP_ANY) | DP_AFTER_STATEMENT(DP_INSERT), 3);
 	Oid relid = RelationGetRelid(trigdata->tg_relation);
 
+	if (TRIGGER_FIRED_AFTER(trigdata->tg_event))
+	{
+		dp_later_end(relid);
+		return PointerGetDatum(NULL);
+	}
 	if (dp_trigger_elsewhere(trigdata))
 		return PointerGetDatum(NULL);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&

@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/nbtree.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -13,11 +15,13 @@
 #include "miscadmin.h"
 #include "parser/parse_relation.h"
 #include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "kit/declaration.h"
+#include "kit/rows/later.h"
 #include "kit/rows/table.h"
 #include "kit/shard.h"
 
@@ -26,6 +30,7 @@
 
 static void check_row(DpTable *t, TupleTableSlot *row);
 static void row_added(DpTable *t, TupleTableSlot *row);
+static int row_compare(const void *a, const void *b, void *arg);
 static void require_key(DpTable *t, int n);
 static CommandId command_id(DpTable *t);
 static void check_identity(DpTable *t);
@@ -39,6 +44,7 @@ static void executor_ready(DpTable *t);
 void
 dp_table_open(DpTable *t, Oid relid, LOCKMODE lock)
 {
+	dp_later_write(relid);
 	memset(t, 0, sizeof(DpTable));
 	t->context = CurrentMemoryContext;
 	t->rel = table_open(relid, lock);
@@ -179,6 +185,30 @@ dp_table_find(DpTable *t, Snapshot snapshot, const Datum *key, int n)
 }
 
 bool
+dp_table_any(DpTable *t, Snapshot snapshot, Datum low, Datum high)
+{
+	Relation key = dp_table_key(t);
+	IndexScanDesc scan = dp_index_beginscan(t->rel, key, snapshot, 2);
+	ScanKeyData keys[2];
+	bool found;
+
+	for (int i = 0; i < 2; i++)
+	{
+		StrategyNumber strategy = i == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
+		Oid type = key->rd_opcintype[0];
+
+		ScanKeyEntryInitialize(&keys[i], 0, 1, strategy, InvalidOid, key->rd_indcollation[0],
+							   get_opcode(get_opfamily_member(key->rd_opfamily[0], type, type,
+															  strategy)),
+							   i == 0 ? low : high);
+	}
+	index_rescan(scan, keys, 2, NULL, 0);
+	found = index_getnext_slot(scan, ForwardScanDirection, t->row);
+	index_endscan(scan);
+	return found;
+}
+
+bool
 dp_table_lock(DpTable *t, LockWaitPolicy policy)
 {
 	ItemPointerData tid = t->row->tts_tid;
@@ -268,6 +298,7 @@ dp_table_flush(DpTable *t, struct BulkInsertStateData *bulk)
 
 	if (n == 0)
 		return;
+	CHECK_FOR_INTERRUPTS();
 	t->nmany = 0;
 	for (int i = 0; i < n; i++)
 	{
@@ -283,6 +314,57 @@ dp_table_flush(DpTable *t, struct BulkInsertStateData *bulk)
 		ExecClearTuple(t->many[i]);
 	}
 	MemoryContextReset(t->many_context);
+}
+
+void
+dp_table_insert_many(DpTable *t, HeapTuple *rows, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		TupleTableSlot *slot = dp_table_next_blank(t, NULL);
+
+		heap_deform_tuple(rows[i], slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	}
+	dp_table_flush(t, NULL);
+}
+
+void
+dp_table_sort(DpTable *t, HeapTuple *rows, int n)
+{
+	(void) dp_table_key(t);
+	qsort_arg(rows, n, sizeof(HeapTuple), row_compare, t);
+}
+
+static int
+row_compare(const void *a, const void *b, void *arg)
+{
+	DpTable *t = arg;
+	HeapTuple left = *(HeapTuple *) a;
+	HeapTuple right = *(HeapTuple *) b;
+	int cmp = dp_table_compare(t, left, right, t->indexes->key->nkeys);
+
+	return cmp != 0 ? cmp : ItemPointerCompare(&left->t_self, &right->t_self);
+}
+
+int
+dp_table_compare(DpTable *t, HeapTuple a, HeapTuple b, int ncolumns)
+{
+	Relation key = dp_table_key(t);
+	int cmp = 0;
+
+	for (int k = 0; k < ncolumns && cmp == 0; k++)
+	{
+		AttrNumber column = key->rd_index->indkey.values[k];
+		bool isnull;
+
+		cmp = DatumGetInt32(FunctionCall2Coll(index_getprocinfo(key, k + 1, BTORDER_PROC),
+											  key->rd_indcollation[k],
+											  heap_getattr(a, column, RelationGetDescr(t->rel),
+														   &isnull),
+											  heap_getattr(b, column, RelationGetDescr(t->rel),
+														   &isnull)));
+	}
+	return cmp;
 }
 
 /* Makes index entries and fires triggers. */

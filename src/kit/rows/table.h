@@ -75,6 +75,9 @@ extern bool dp_table_next(DpTable *t, ScanDirection direction);
 /* Stores the first row of a search, and ends it. */
 extern bool dp_table_find(DpTable *t, Snapshot snapshot, const Datum *key, int n);
 
+/* Whether there is a row whose first key column is between two values. */
+extern bool dp_table_any(DpTable *t, Snapshot snapshot, Datum low, Datum high);
+
 /*
  * Locks the latest version of t->row for a change and stores it there. Returns
  * false if the row was deleted or, with LockWaitSkip, is locked.
@@ -89,6 +92,14 @@ extern bool dp_table_lock(DpTable *t, LockWaitPolicy policy);
 extern TupleTableSlot *dp_table_blank(DpTable *t);
 extern TupleTableSlot *dp_table_copy(DpTable *t);
 extern void dp_table_insert(DpTable *t);
+
+/*
+ * New rows that were formed: inserts them, sorts them by the primary key (those with the same key
+ * in order of t_self), compares the first columns of the key of two of them.
+ */
+extern void dp_table_insert_many(DpTable *t, HeapTuple *rows, int n);
+extern void dp_table_sort(DpTable *t, HeapTuple *rows, int n);
+extern int dp_table_compare(DpTable *t, HeapTuple a, HeapTuple b, int ncolumns);
 
 /*
  * Inserts as ON CONFLICT DO NOTHING does: returns false if a row with the same primary key exists,

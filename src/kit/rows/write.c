@@ -34,6 +34,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/note.h"
+#include "kit/rows/later.h"
 #include "kit/rows/state.h"
 #include "kit/shard.h"
 #include "kit/sql/text.h"
@@ -70,11 +71,15 @@ static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 DpWriter *
 dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 {
-	EState *estate = CreateExecutorState();
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	DpWriter *w = palloc0(sizeof(DpWriter));
+	EState *estate;
+	MemoryContext old;
+	DpWriter *w;
 	RangeTblEntry *rte;
 
+	dp_later_write(InvalidOid);
+	estate = CreateExecutorState();
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	w = palloc0(sizeof(DpWriter));
 	w->context = estate->es_query_cxt;
 	w->estate = estate;
 	w->column = column != NULL ? pstrdup(column) : NULL;

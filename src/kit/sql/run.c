@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "kit/rows/later.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 
@@ -188,6 +189,7 @@ execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxro
 	Snapshot crosscheck = InvalidSnapshot;
 	bool read_only = (flags & (DP_RUN_SNAPSHOT | DP_RUN_TRANSACTION)) != 0;
 
+	dp_later_write(InvalidOid);
 	if (flags & DP_RUN_TRANSACTION)
 	{
 		CommandCounterIncrement();

@@ -38,7 +38,7 @@
 #include "kit/locks.h"
 #include "kit/options.h"
 #include "kit/registry.h"
-#include "kit/rows/table.h"
+#include "kit/rows/later.h"
 #include "kit/shard.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -77,6 +77,7 @@ typedef struct Change
 	struct varlena *doc; /* or NULL */
 	ArrayType *paths;    /* or NULL */
 	CommandId command;
+	const TriggerData *fired; /* the row trigger, or NULL */
 } Change;
 
 /* For collect_path() */
@@ -195,7 +196,7 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	HeapTuple old = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? NULL : trigdata->tg_trigtuple;
 	HeapTuple new = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ? NULL : dp_trigger_row(trigdata);
-	Change change = { 0 };
+	Change change = { .fired = trigdata };
 
 	if (old != NULL && new != NULL)
 	{
@@ -542,8 +543,7 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 {
 	Datum values[DP_FEED_COLUMNS] = { 0 };
 	bool nulls[DP_FEED_COLUMNS] = { false };
-	DpTable t;
-	TupleTableSlot *row;
+	DpNewRow row;
 	int i;
 
 	values[DP_FEED_NUMBER] = Int64GetDatum(number);
@@ -559,15 +559,13 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 	values[DP_FEED_PATHS] = PointerGetDatum(change->paths);
 	nulls[DP_FEED_PATHS] = change->paths == NULL;
 
-	dp_table_open(&t, f->side, RowExclusiveLock);
-	row = dp_table_blank(&t);
+	dp_new_row(&row, change->fired, f->side, NULL, NULL);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{
-		row->tts_values[f->columns[i] - 1] = values[i];
-		row->tts_isnull[f->columns[i] - 1] = nulls[i];
+		row.slot->tts_values[f->columns[i] - 1] = values[i];
+		row.slot->tts_isnull[f->columns[i] - 1] = nulls[i];
 	}
-	dp_table_insert(&t);
-	dp_table_close(&t);
+	dp_new_row_add(&row);
 }
 
 /*

@@ -434,7 +434,7 @@ reference_process_note(DpDecl *decl, const DpValue *id)
 		entry->left = strcmp(beside->name, decl->name) != 0;
 		old = MemoryContextSwitchTo(set->context);
 		entry->extract =
-			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, NULL,
 								 &deadlock);
 		if (deadlock)
 		{

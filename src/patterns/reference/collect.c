@@ -177,6 +177,21 @@ dp_ref_ids_before(DpRefIds *set, DpRefId *id, struct varlena *extract)
 	MemoryContextSwitchTo(old);
 }
 
+DpRefSite *
+dp_ref_keep_filled(DpRefIds *set, const DpRefSite *site)
+{
+	MemoryContext old = MemoryContextSwitchTo(set->context);
+	DpRefSite *copy = palloc(sizeof(DpRefSite));
+	uint8 *data = palloc(site->value.len + site->replacement.len);
+
+	*copy = *site;
+	copy->value.data = memcpy(data, site->value.data, site->value.len);
+	data += site->value.len;
+	copy->replacement.data = memcpy(data, site->replacement.data, site->replacement.len);
+	MemoryContextSwitchTo(old);
+	return copy;
+}
+
 /* Adds the ids of a source's rows to another set. */
 static void
 ids_add_all(DpRefIds *set, const DpRefIds *more)

@@ -166,7 +166,7 @@ dp_ref_lock_referenced(const DpReferencedRow *row)
 	bool deadlock; /* is seen again when the source is read */
 
 	(void) dp_ref_read_or_leave(row->arg, &row->id,
-								row->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+								row->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY, NULL,
 								&deadlock);
 }
 

@@ -216,6 +216,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		DpRefSite *site = &sites.v[i];
 		DpRefFill fill = { NULL, NULL, match[i], NULL, true };
 		struct varlena *extract = NULL;
+		DpRefId *source = NULL; /* of a new row */
 		DpValue value;
 		bool is_new = true;
 		bool is_beside = false;
@@ -248,6 +249,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			{
 				MemoryContext old = MemoryContextSwitchTo(set->context);
 
+				source = id;
 				set->proposals = lappend(set->proposals, id);
 				MemoryContextSwitchTo(old);
 			}
@@ -313,10 +315,25 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 				dp_ref_wrong(ref, match[i], &value) == NULL)
 				fill.extract = &value;
 		}
+		if (source != NULL && source->filled != NULL && source->filled->bare == site->bare &&
+			source->filled->depth == site->depth &&
+			dp_value_identical(&source->filled->value, &site->value))
+		{
+			site->action = DP_REF_REPLACE;
+			site->replacement = source->filled->replacement;
+			differs = true;
+		}
+		else
 		{
 			MemoryContext old = MemoryContextSwitchTo(context);
 
-			differs |= dp_ref_fill(ref, site, &fill);
+			if (dp_ref_fill(ref, site, &fill))
+			{
+				differs = true;
+				/* the second one is likely not to be the last */
+				if (source != NULL && source->filled == NULL && source->wanted > 1)
+					source->filled = dp_ref_keep_filled(set, site);
+			}
 			MemoryContextSwitchTo(old);
 		}
 	}
@@ -432,6 +449,7 @@ reference_after(DpReference *ref)
 	DpRefIds *set;
 	DpRefIds *changed = NULL;
 	DpQueue *queue = NULL;
+	DpWriter *w = NULL;
 	int i;
 
 	if (!dp_ref_collecting_any())
@@ -460,7 +478,7 @@ reference_after(DpReference *ref)
 		if (id->wanted <= 0)
 			continue;
 		deadlock = false;
-		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &w,
 								   &deadlock);
 		if (deadlock)
 		{
@@ -498,6 +516,8 @@ reference_after(DpReference *ref)
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
+	if (w != NULL)
+		dp_writer_close(w);
 	if (changed != NULL)
 	{
 		dp_ref_pass(ref, changed);

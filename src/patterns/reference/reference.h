@@ -152,10 +152,11 @@ extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLoc
 
 /*
  * As dp_ref_read() with a lock; sets *deadlock if the source is locked by a transaction that waits
- * for us, and was not read.
+ * for us, and was not read.  kept, unless NULL, is the writer of several calls, NULL at first,
+ * which the caller closes.
  */
-extern struct varlena *
-dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *deadlock);
+extern struct varlena *dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock,
+											DpWriter **kept, bool *deadlock);
 
 /* Ids collected by row triggers until the statement's own trigger processes them. */
 typedef struct DpRefId
@@ -170,6 +171,7 @@ typedef struct DpRefId
 	struct varlena *before;  /* source: the extract before the change, where copies from before the
 								declaration are held (adopt.h) */
 	int wanted;              /* target: by so many references */
+	DpRefSite *filled;       /* target: a site of a new row as it was filled, or NULL */
 	bool lags;               /* target: a copy was made without a lock, and must be refreshed */
 	bool left;               /* a pass has left a note */
 } DpRefId;
@@ -191,6 +193,9 @@ typedef struct DpRefIds
 extern DpRefIds *dp_ref_ids_make(void);
 extern DpRefId *dp_ref_ids_find(DpRefIds *set, const DpValue *id);
 extern DpRefId *dp_ref_ids_add(DpRefIds *set, const DpValue *id);
+
+/* A copy of a site and its replacement, without the rest of its document. */
+extern DpRefSite *dp_ref_keep_filled(DpRefIds *set, const DpRefSite *site);
 
 /* Remembers the first extract of an id; NULL: none. */
 extern void dp_ref_ids_before(DpRefIds *set, DpRefId *id, struct varlena *extract);

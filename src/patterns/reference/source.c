@@ -21,6 +21,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -29,12 +31,15 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "bson/text.h"
 #include "kit/adopt.h"
 #include "kit/derive/queue.h"
 #include "kit/locks.h"
 #include "kit/note.h"
+#include "kit/rows/table.h"
+#include "kit/shard.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
@@ -51,8 +56,9 @@ typedef struct Changed
 static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
-static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlock);
+static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock,
+									   DpWriter **kept, bool *deadlock);
+static bool source_look(DpReference *ref, const DpKey *key, struct varlena **doc);
 static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
 static void row_changed(DpReference *ref, TriggerData *trigdata);
 static void take_changed(Changed *c);
@@ -90,11 +96,12 @@ dp_ref_source(DpReference *ref)
 struct varlena *
 dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock)
 {
-	return dp_ref_read_or_leave(ref, id, lock, NULL);
+	return dp_ref_read_or_leave(ref, id, lock, NULL, NULL);
 }
 
 struct varlena *
-dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *deadlock)
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, DpWriter **kept,
+					 bool *deadlock)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *doc = NULL;
@@ -105,7 +112,7 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 		return NULL;
 	(void) source_plan(ref); /* finds the table again after it has changed */
 	if (dp_key_of_value(ref->source, id, &key))
-		doc = source_document(ref, &key, lock, deadlock);
+		doc = source_document(ref, &key, lock, kept, deadlock);
 	MemoryContextSwitchTo(caller);
 	if (doc != NULL)
 	{
@@ -143,13 +150,15 @@ source_plan(DpReference *ref)
 
 /* The document of a row of the source; NULL if there is none (or it is null). */
 static struct varlena *
-source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlock)
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, DpWriter **kept, bool *deadlock)
 {
 	struct varlena *doc = NULL;
 	bool isnull;
 
 	if (lock == DP_REF_READ)
 	{
+		if (source_look(ref, key, &doc))
+			return doc;
 		if (dp_run(ref->decl, source_plan(ref), (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1,
 				   SPI_OK_SELECT) == 1)
 			doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
@@ -160,9 +169,11 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlo
 		 * a row whose key has changed meanwhile is not the one that is meant: it is looked for
 		 * again
 		 */
-		DpWriter *w =
-			dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
+		DpWriter *w = kept != NULL ? *kept : NULL;
 		DpLockResult locked = DP_LOCK_DELETED;
+
+		if (w == NULL)
+			w = dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
 
 		dp_writer_leave(w, deadlock != NULL);
 		dp_writer_refresh(w);
@@ -189,9 +200,47 @@ source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *deadlo
 			if (doc != NULL)
 				doc = dp_document_to_varlena(DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 		}
-		dp_writer_close(w);
+		if (kept != NULL)
+			*kept = w;
+		else
+			dp_writer_close(w);
 	}
 	return doc;
+}
+
+/* Reads the document without a statement; false if a statement must find the row. */
+static bool
+source_look(DpReference *ref, const DpKey *key, struct varlena **doc)
+{
+	Oid relid = ref->source->relid;
+	DpTable t;
+	bool possible;
+	bool isnull;
+
+	if (get_rel_relkind(relid) != RELKIND_RELATION || dp_is_distributed(relid))
+		return false;
+	CommandCounterIncrement();
+	dp_table_open(&t, relid, AccessShareLock);
+	possible = OidIsValid(t.indexes->key->index) && t.indexes->key->nkeys == key->n;
+	if (possible)
+	{
+		Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+		if (dp_table_find(&t, snapshot, key->values, key->n))
+		{
+			Datum value = slot_getattr(t.row, ref->source->doc_attnum, &isnull);
+
+			if (!isnull)
+			{
+				*doc = PG_DETOAST_DATUM_PACKED(value);
+				*doc = dp_document_to_varlena(DP_DOC_DATA(*doc), DP_DOC_SIZE(*doc));
+			}
+		}
+		ExecClearTuple(t.row);
+		UnregisterSnapshot(snapshot);
+	}
+	dp_table_close(&t);
+	return possible;
 }
 
 /*

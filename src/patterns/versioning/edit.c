@@ -849,7 +849,7 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 				operation = DP_VERSION_INSERT;
 			else if (gap + 1 == rows[i].revision && rows[i].operation == DP_VERSION_INSERT)
 				operation = DP_VERSION_DELETE;
-			dp_revisions_add(v, key, gap, rows[i].change, operation,
+			dp_revisions_add(v, NULL, key, gap, rows[i].change, operation,
 							 operation == DP_VERSION_INSERT
 								 ? NULL
 								 : (struct varlena *) cstring_to_text(""),
@@ -890,7 +890,8 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 									  : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
-			dp_revisions_add(v, key, next, dp_versioning_change(v, key), operation, NULL, NULL,
+			dp_revisions_add(v, NULL, key, next, dp_versioning_change(v, key), operation, NULL,
+							 NULL,
 							 live == NULL ? NULL
 										  : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else

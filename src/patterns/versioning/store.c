@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 #include "utils/xid8.h"
 
+#include "kit/rows/later.h"
 #include "patterns/versioning/versioning.h"
 
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
@@ -51,7 +52,7 @@ dp_revisions_find(DpRevisionStore *s, const DpKey *key, int64 revision, DpRevisi
 bool
 dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r)
 {
-	dp_revisions_begin(s, key, PG_INT64_MIN, PG_INT64_MAX);
+	dp_table_seek(&s->revisions, s->snapshot, key->values, key->n);
 	return read_row(s, BackwardScanDirection, r);
 }
 
@@ -226,32 +227,30 @@ set(TupleTableSlot *row, AttrNumber column, Datum value)
 }
 
 void
-dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-				 struct varlena *delta, struct varlena *previous, struct varlena *bare)
+dp_revisions_add(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
+				 int64 change, char operation, struct varlena *delta, struct varlena *previous,
+				 struct varlena *bare)
 {
-	DpTable t;
-	TupleTableSlot *row;
+	DpNewRow row;
 	int i;
 
-	dp_table_open(&t, v->revisions, RowExclusiveLock);
-	row = dp_table_blank(&t);
+	dp_new_row(&row, fired, v->revisions, dp_versioning_write, v);
 	for (i = 0; i < key->n; i++)
-		set(row, v->key_columns[i], key->values[i]);
-	set(row, v->columns[DP_VERSION_REVISION], Int64GetDatum(revision));
-	set(row, v->columns[DP_VERSION_CHANGE], Int64GetDatum(change));
-	set(row, v->columns[DP_VERSION_OPERATION], CharGetDatum(operation));
+		set(row.slot, v->key_columns[i], key->values[i]);
+	set(row.slot, v->columns[DP_VERSION_REVISION], Int64GetDatum(revision));
+	set(row.slot, v->columns[DP_VERSION_CHANGE], Int64GetDatum(change));
+	set(row.slot, v->columns[DP_VERSION_OPERATION], CharGetDatum(operation));
 	if (delta != NULL)
-		set(row, v->columns[DP_VERSION_DELTA], PointerGetDatum(delta));
+		set(row.slot, v->columns[DP_VERSION_DELTA], PointerGetDatum(delta));
 	if (previous != NULL)
-		set(row, v->columns[DP_VERSION_PREVIOUS], PointerGetDatum(previous));
+		set(row.slot, v->columns[DP_VERSION_PREVIOUS], PointerGetDatum(previous));
 	if (bare != NULL)
 	{
-		set(row, v->columns[DP_VERSION_CHECKSUM], Int32GetDatum(dp_versioning_checksum(bare)));
+		set(row.slot, v->columns[DP_VERSION_CHECKSUM], Int32GetDatum(dp_versioning_checksum(bare)));
 		if (dp_versioning_left_out(v) != NIL)
-			set(row, v->columns[DP_VERSION_KEPT], PointerGetDatum(v->left_out_list));
+			set(row.slot, v->columns[DP_VERSION_KEPT], PointerGetDatum(v->left_out_list));
 	}
-	dp_table_insert(&t);
-	dp_table_close(&t);
+	dp_new_row_add(&row);
 }
 
 void

@@ -44,6 +44,7 @@
 #include "bson/edit.h"
 #include "bson/number.h"
 #include "kit/options.h"
+#include "kit/rows/later.h"
 #include "kit/rows/write.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
@@ -81,20 +82,45 @@ typedef struct Inserting
 
 static DpStates inserting; /* of Inserting */
 
+/* Beyond this number of keys an UPDATE no longer remembers what it found */
+#define MANY_IRREGULAR 64
+
+/*
+ * A statement that updates documents.  Its BEFORE triggers look whether the revisions before are
+ * recorded as those will be that the AFTER triggers add, so that these need not.
+ */
+typedef struct Updating
+{
+	DpState state; /* its context has the keys */
+	Oid revisions;
+	DpStatement statement;
+	int nirregular;
+	DpKey irregular[MANY_IRREGULAR]; /* keys for which it is not so */
+} Updating;
+
+static DpStates updating; /* of Updating */
+
 static int compare_texts(const ListCell *a, const ListCell *b);
 static void note_insert(DpVersioning *v);
 static bool has_read_nothing(DpVersioning *v);
 static bool is_own_write(DpVersioning *v);
 static void require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after);
+static bool differs_elsewhere(List *paths, struct varlena *a, struct varlena *b);
 static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b);
 static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
 static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
 static HeapTuple before_update(DpVersioning *v, TriggerData *trigdata);
-static void after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
+static void after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key);
 static void after_update(DpVersioning *v, TriggerData *trigdata);
-static void after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key);
+static void
+after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key);
 static int64 insert_number(DpVersioning *v, const DpKey *key, bool *exists);
-static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing);
+static int64
+stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing, bool *regular);
+static bool is_regular(DpVersioning *v, const DpRevision *r);
+static Updating *updating_find(DpVersioning *v);
+static void note_update(DpVersioning *v, const DpKey *key, bool regular);
+static bool was_regular(DpVersioning *v, const DpKey *key);
 static bool is_superseded(HeapTuple tuple);
 static struct varlena *current_document(DpVersioning *v, const DpKey *key);
 static void correct_number(DpVersioning *v, const DpKey *key, int64 revision, char operation,
@@ -104,8 +130,13 @@ static void all_deleted(DpVersioning *v, Relation rel);
 static void trim(DpVersioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
 static void check_path(DpVersioning *v, struct varlena *doc);
-static void versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
-							  struct varlena *before, struct varlena *after);
+static void
+versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
+				  char operation, struct varlena *before, struct varlena *after);
+static DpKey key_of_revision(DpVersioning *v, HeapTuple row, TupleDesc desc);
+static bool is_first(DpVersioning *v, HeapTuple row, TupleDesc desc);
+static int compare_added(const void *a, const void *b);
+static void write_alone(DpVersioning *v, HeapTuple row, TupleDesc desc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -144,9 +175,10 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 	{
 		dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &key);
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
-			after_insert(v, trigdata->tg_trigtuple, desc, &key);
+			after_insert(v, trigdata, trigdata->tg_trigtuple, &key);
 		else
-			after_delete(v, dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc), &key);
+			after_delete(v, trigdata, dp_tuple_document(v->decl, trigdata->tg_trigtuple, desc),
+						 &key);
 	}
 	return PointerGetDatum(NULL);
 }
@@ -437,10 +469,11 @@ insert_number(DpVersioning *v, const DpKey *key, bool *exists)
 
 /*
  * The number of a document that is there without one of its own: that of its
- * first revision.  *missing: it has not been recorded yet.
+ * first revision.  *missing: it has not been recorded yet.  *regular: see Updating, set if the
+ * number is not its own.
  */
 static int64
-stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing)
+stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing, bool *regular)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -460,6 +493,7 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 		{
 			*missing = false;
 			number = r.revision;
+			*regular = number == 1 && is_regular(v, &r);
 
 			/*
 			 * A document inserted after this deletion may have been recorded first: then it has
@@ -473,6 +507,84 @@ stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *miss
 	}
 	dp_revisions_close(&store);
 	return number;
+}
+
+/* Whether a revision leaves out what the next one will. */
+static bool
+is_regular(DpVersioning *v, const DpRevision *r)
+{
+	return dp_versioning_left_out(v) == NIL ||
+		   (r->kept != NULL &&
+			dp_same_bytes(DatumGetTextPP(PointerGetDatum(r->kept)), v->left_out_list));
+}
+
+/* What is known of the statement whose triggers fire, or NULL. */
+static Updating *
+updating_find(DpVersioning *v)
+{
+	DpStatement now = dp_statement_now();
+	ListCell *lc;
+
+	foreach(lc, updating.list)
+	{
+		Updating *u = lfirst(lc);
+
+		if (u->revisions == v->revisions && u->statement.depth == now.depth &&
+			u->statement.command == now.command)
+			return u;
+	}
+	return NULL;
+}
+
+static void
+note_update(DpVersioning *v, const DpKey *key, bool regular)
+{
+	Updating *u = updating_find(v);
+
+	if (u == NULL)
+	{
+		DpStatement now = dp_statement_now();
+
+		for (int i = list_length(updating.list) - 1; i >= 0; i--)
+		{
+			u = list_nth(updating.list, i);
+			if (u->statement.depth > now.depth ||
+				(u->statement.depth == now.depth && u->statement.command != now.command))
+				dp_state_end(&updating, u); /* it has ended */
+		}
+		u = dp_state_begin(&updating, sizeof(Updating));
+		u->revisions = v->revisions;
+		u->statement = now;
+		u->state.context = AllocSetContextCreate(TopTransactionContext, "docpatterns revisions",
+												 ALLOCSET_SMALL_SIZES);
+	}
+	if (!regular)
+	{
+		if (u->nirregular < MANY_IRREGULAR)
+		{
+			MemoryContext old = MemoryContextSwitchTo(u->state.context);
+
+			dp_key_copy(v->decl, key, &u->irregular[u->nirregular]);
+			MemoryContextSwitchTo(old);
+		}
+		u->nirregular = Min(u->nirregular + 1, MANY_IRREGULAR + 1);
+	}
+}
+
+/* Whether the BEFORE trigger found the revision of an updated document regular. */
+static bool
+was_regular(DpVersioning *v, const DpKey *key)
+{
+	const Updating *u = updating_find(v);
+
+	if (u == NULL || u->nirregular > MANY_IRREGULAR)
+		return false;
+	for (int i = 0; i < u->nirregular; i++)
+	{
+		if (dp_key_identical(v->decl, &u->irregular[i], key))
+			return false;
+	}
+	return true;
 }
 
 /* ---------------------------------------------------------------- before */
@@ -563,13 +675,42 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 			 field)));
 }
 
+/* Whether the first field in which two documents differ is in both not one of the paths. */
+static bool
+differs_elsewhere(List *paths, struct varlena *a, struct varlena *b)
+{
+	DpIter left;
+	DpIter right;
+	DpElement x;
+	DpElement y;
+	ListCell *lc;
+
+	dp_iter_init(&left, DP_DOC_DATA(a), DP_DOC_SIZE(a));
+	dp_iter_init(&right, DP_DOC_DATA(b), DP_DOC_SIZE(b));
+	do
+	{
+		if (!dp_iter_next(&left, &x) || !dp_iter_next(&right, &y))
+			return false;
+	} while (x.namelen == y.namelen && memcmp(x.name, y.name, x.namelen) == 0 &&
+			 dp_value_identical(&x.value, &y.value));
+	foreach(lc, paths)
+	{
+		const DpPathStep *step = &((DpPath *) lfirst(lc))->steps[0];
+
+		if ((step->namelen == x.namelen && memcmp(step->name, x.name, x.namelen) == 0) ||
+			(step->namelen == y.namelen && memcmp(step->name, y.name, y.namelen) == 0))
+			return false;
+	}
+	return true;
+}
+
 /* Whether two documents are the same but for what patterns keep. */
 static bool
 only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b)
 {
 	List *paths = dp_versioning_left_out(v);
 
-	return paths != NIL &&
+	return paths != NIL && !differs_elsewhere(paths, a, b) &&
 		   dp_same_bytes(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
 }
 
@@ -631,6 +772,8 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 	DpKey new_key;
 	bool key_changes;
 	bool missing;
+	bool regular = false;
+	bool has_old = false;
 	int64 number;
 	int64 given;
 
@@ -645,7 +788,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 		return trigdata->tg_newtuple;
 
 	dp_versioning_require(v);
-	number = stored_number(v, &old_key, before, &missing);
+	number = stored_number(v, &old_key, before, &missing, &regular);
 	if (before != NULL)
 		require_current(v, &old_key, number, after);
 	else
@@ -660,9 +803,8 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 		{
 			DpValue old_number;
 			DpValue new_number;
-			bool has_old =
-				dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 
+			has_old = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 			if (has_old &&
 				dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
 				dp_value_identical(&old_number, &new_number))
@@ -682,6 +824,10 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 			{
 				return dp_tuple_with_document(v->decl, trigdata->tg_newtuple, desc, same);
 			}
+			if (has_old && dp_versioning_left_out(v) != NIL)
+				regular = leaves_out_kept(v, &old_key, number);
+			if (!has_old || dp_versioning_left_out(v) != NIL)
+				note_update(v, &old_key, regular);
 		}
 		check_number(number);
 		number++;
@@ -698,9 +844,9 @@ before_update(DpVersioning *v, TriggerData *trigdata)
  * recorded by that, unless it was inserted with a number.
  */
 static void
-after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
+after_insert(DpVersioning *v, TriggerData *fired, HeapTuple tuple, const DpKey *key)
 {
-	struct varlena *doc = dp_tuple_document(v->decl, tuple, desc);
+	struct varlena *doc = dp_tuple_document(v->decl, tuple, RelationGetDescr(fired->tg_relation));
 	int64 number;
 	int64 given = 0;
 	bool has_number;
@@ -729,7 +875,7 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			return;
 		if (recorded)
 		{
-			versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
+			versioning_record(v, fired, key, given, DP_VERSION_INSERT, NULL, doc);
 			return;
 		}
 		/* patterns have written fields that they keep, or it was deleted */
@@ -738,11 +884,18 @@ after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			return;
 		has_number = dp_versioning_number(v, doc, &given);
 	}
+	else if ((!has_number || given == 1) &&
+			 dp_writes_later(fired, v->revisions, dp_versioning_write, v))
+	{
+		/* whether the key had revisions is found out then */
+		versioning_record(v, fired, key, 1, DP_VERSION_INSERT, NULL, doc);
+		return;
+	}
 	number = insert_number(v, key, &exists);
 	if (has_number ? given != number : number > 1)
 		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
 	else
-		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+		versioning_record(v, fired, key, number, DP_VERSION_INSERT, NULL, doc);
 }
 
 /* The document of that key as it is now; NULL if there is none. */
@@ -775,6 +928,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	int64 old_number = 0;
 	bool had_number;
 	bool missing;
+	bool regular;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
@@ -783,22 +937,22 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	{
 		/* its state after all other triggers */
 		if (after != NULL)
-			versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
+			versioning_record(v, trigdata, &new_key, c->revision, c->operation, c->before, after);
 		c->recorded = true;
 		return;
 	}
 	if (!dp_key_identical(v->decl, &old_key, &new_key))
 	{
-		after_delete(v, before, &old_key);
-		after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+		after_delete(v, trigdata, before, &old_key);
+		after_insert(v, trigdata, trigdata->tg_newtuple, &new_key);
 		return;
 	}
 	if (before == NULL || after == NULL)
 	{
 		if (before != NULL)
-			after_delete(v, before, &old_key);
+			after_delete(v, trigdata, before, &old_key);
 		else if (after != NULL)
-			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
+			after_insert(v, trigdata, trigdata->tg_newtuple, &new_key);
 		return;
 	}
 	if (dp_same_bytes(before, after))
@@ -807,11 +961,13 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	if (had_number == dp_versioning_number(v, after, &number) &&
 		(!had_number || number == old_number) &&
 		(only_kept_differs(v, before, after) ||
-		 is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
+		 is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing, &regular))))
 		return;
 
 	if (had_number)
 		number = old_number;
+	else if (dp_versioning_number(v, after, &number) && number == 2 && was_regular(v, &old_key))
+		number = 1;
 	else
 	{
 		/* the first revision, which may not have been recorded */
@@ -822,13 +978,13 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 		if (dp_versioning_number(v, after, &number) && number > 1)
 			number--;
 		else
-			number = stored_number(v, &old_key, before, &missing);
+			number = stored_number(v, &old_key, before, &missing, &regular);
 		InitDirtySnapshot(latest);
 		dp_revisions_open(&store, v, &latest);
 		missing = !dp_revisions_find(&store, &old_key, number, &r);
 		dp_revisions_close(&store);
 		if (missing)
-			versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
+			versioning_record(v, trigdata, &old_key, number, DP_VERSION_INSERT, NULL, before);
 	}
 	check_number(number);
 	if (is_superseded(trigdata->tg_newtuple))
@@ -845,23 +1001,24 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
 		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
 	else
-		versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
+		versioning_record(v, trigdata, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
 }
 
 /* Records a deleted document. */
 static void
-after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key)
+after_delete(DpVersioning *v, const TriggerData *fired, struct varlena *doc, const DpKey *key)
 {
 	bool missing;
+	bool regular;
 	int64 number;
 
 	if (doc == NULL)
 		return;
-	number = stored_number(v, key, doc, &missing);
+	number = stored_number(v, key, doc, &missing, &regular);
 	check_number(number);
 	if (missing)
-		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
-	versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
+		versioning_record(v, fired, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, fired, key, number + 1, DP_VERSION_DELETE, doc, NULL);
 }
 
 /* Whether this transaction has written the row again, or deleted it. */
@@ -888,7 +1045,7 @@ dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
 	}
 	if (has_number)
 		number = given;
-	versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, NULL, key, number, DP_VERSION_INSERT, NULL, doc);
 	return number;
 }
 
@@ -897,8 +1054,8 @@ dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
  * a document.
  */
 static void
-versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
-				  struct varlena *before, struct varlena *after)
+versioning_record(DpVersioning *v, const TriggerData *fired, const DpKey *key, int64 revision,
+				  char operation, struct varlena *before, struct varlena *after)
 {
 	List *paths = dp_versioning_left_out(v);
 	struct varlena *delta = NULL;
@@ -910,7 +1067,8 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 	if (before != NULL && paths != NIL)
 	{
 		/* if fewer fields are kept now, the difference must include the others */
-		same = leaves_out_kept(v, key, revision - 1);
+		same = (operation == DP_VERSION_UPDATE && fired != NULL && was_regular(v, key)) ||
+			   leaves_out_kept(v, key, revision - 1);
 		if (same)
 			before = dp_versioning_bare(paths, before);
 	}
@@ -946,12 +1104,146 @@ versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operat
 			dp_versioning_later_than(v, key, since);
 		dp_revisions_close(&store);
 	}
-	dp_revisions_add(v, key, revision, dp_versioning_change(v, key), operation, delta, previous,
-					 after);
+	if (v->keep > 0 && revision > v->keep)
+		fired = NULL;
+	dp_revisions_add(v, fired, key, revision, dp_versioning_change(v, key), operation, delta,
+					 previous, after);
 	if (delta != NULL)
 		pfree(delta);
 	if (v->keep > 0 && revision > v->keep)
 		trim(v, key, revision);
+}
+
+/*
+ * The first revision of a document is right unless its key had revisions before.  Most often no key
+ * in the range of those added has any.
+ */
+void
+dp_versioning_write(void *arg, HeapTuple *rows, int n)
+{
+	DpVersioning *v = arg;
+	HeapTuple *alone = palloc(sizeof(HeapTuple) * n);
+	int nalone = 0;
+	int nmany = 0;
+	int first = n;
+	int last = -1;
+	bool known = false;
+	bool distinct = true;
+	DpTable t;
+	DpRevisionStore store;
+	DpRevision r;
+	SnapshotData latest;
+	TupleDesc desc;
+	HeapTuple *sorted = palloc(sizeof(HeapTuple) * n);
+
+	InitDirtySnapshot(latest);
+	dp_table_open(&t, v->revisions, RowExclusiveLock);
+	desc = RelationGetDescr(t.rel);
+	memcpy(sorted, rows, sizeof(HeapTuple) * n);
+	for (int i = 1; i < n && distinct; i++)
+		distinct = dp_table_compare(&t, sorted[i - 1], sorted[i], v->decl->nkeys) < 0;
+	if (!distinct)
+		dp_table_sort(&t, sorted, n);
+	for (int i = 0; i < n; i++)
+	{
+		if (is_first(v, sorted[i], desc))
+		{
+			first = Min(first, i);
+			last = i;
+		}
+	}
+	if (last >= 0)
+	{
+		DpKey low = key_of_revision(v, sorted[first], desc);
+		DpKey high = key_of_revision(v, sorted[last], desc);
+
+		known = dp_table_any(&t, &latest, low.values[0], high.values[0]);
+		dp_revisions_open(&store, v, &latest);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		bool is_alone = false;
+
+		/* several rows of a key are written in their order */
+		if (last >= 0 && !distinct)
+			is_alone =
+				(i > 0 && dp_table_compare(&t, sorted[i - 1], sorted[i], v->decl->nkeys) == 0) ||
+				(i < n - 1 && dp_table_compare(&t, sorted[i], sorted[i + 1], v->decl->nkeys) == 0);
+		if (known && !is_alone && is_first(v, sorted[i], desc))
+		{
+			DpKey key = key_of_revision(v, sorted[i], desc);
+
+			is_alone = dp_revisions_last(&store, &key, &r);
+		}
+		if (is_alone)
+			alone[nalone++] = sorted[i];
+		else
+			sorted[nmany++] = sorted[i];
+	}
+	if (last >= 0)
+		dp_revisions_close(&store);
+	dp_table_insert_many(&t, sorted, nmany);
+	if (nalone > 0)
+	{
+		desc = CreateTupleDescCopy(desc);
+		qsort(alone, nalone, sizeof(HeapTuple), compare_added);
+	}
+	dp_table_close(&t);
+	for (int i = 0; i < nalone; i++)
+		write_alone(v, alone[i], desc);
+	pfree(alone);
+	pfree(sorted);
+}
+
+/* Orders rows as they were added. */
+static int
+compare_added(const void *a, const void *b)
+{
+	return ItemPointerCompare(&(*(HeapTuple *) a)->t_self, &(*(HeapTuple *) b)->t_self);
+}
+
+/* Writes a row of a key that has others. */
+static void
+write_alone(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	DpKey key = key_of_revision(v, row, desc);
+	bool exists = false;
+	int64 number;
+	DpTable t;
+
+	CHECK_FOR_INTERRUPTS();
+	if (is_first(v, row, desc))
+		number = insert_number(v, &key, &exists);
+	if (!exists)
+	{
+		dp_table_open(&t, v->revisions, RowExclusiveLock);
+		dp_table_insert_many(&t, &row, 1);
+		dp_table_close(&t);
+	}
+	else if (current_document(v, &key) != NULL)
+		correct_number(v, &key, number, DP_VERSION_INSERT, NULL);
+}
+
+static bool
+is_first(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	bool isnull;
+
+	return DatumGetChar(heap_getattr(row, v->columns[DP_VERSION_OPERATION], desc, &isnull)) ==
+			   DP_VERSION_INSERT &&
+		   DatumGetInt64(heap_getattr(row, v->columns[DP_VERSION_REVISION], desc, &isnull)) == 1;
+}
+
+/* The key of a row of the table of revisions. */
+static DpKey
+key_of_revision(DpVersioning *v, HeapTuple row, TupleDesc desc)
+{
+	DpKey key = { .n = v->decl->nkeys };
+	bool isnull;
+
+	for (int i = 0; i < key.n; i++)
+		key.values[i] = heap_getattr(row, v->key_columns[i], desc, &isnull);
+	return key;
 }
 
 /*
@@ -1067,7 +1359,7 @@ all_deleted(DpVersioning *v, Relation rel)
 
 		CHECK_FOR_INTERRUPTS();
 		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
-		after_delete(v, dp_tuple_document(v->decl, tuple, RelationGetDescr(rel)), &key);
+		after_delete(v, NULL, dp_tuple_document(v->decl, tuple, RelationGetDescr(rel)), &key);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old);
@@ -1156,7 +1448,7 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 				else if (!is_recorded_deleted(v, &key,
 											  (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
-					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
+					after_delete(v, NULL, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
 				SPI_finish();
 			}
 			SPI_freetuptable(rows);

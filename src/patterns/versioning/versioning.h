@@ -42,6 +42,7 @@
 #ifndef DP_PATTERNS_VERSIONING_VERSIONING_H
 #define DP_PATTERNS_VERSIONING_VERSIONING_H
 
+#include "commands/trigger.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
@@ -180,11 +181,11 @@ extern bool dp_revisions_latest(DpVersioning *v, TimestampTz *since);
 
 /*
  * Adds a revision. delta and previous: see above, both may be NULL; bare is its document without
- * the omitted fields, NULL if not known.
+ * the omitted fields, NULL if not known.  fired is the AFTER ROW trigger that adds it, or NULL.
  */
-extern void
-dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-				 struct varlena *delta, struct varlena *previous, struct varlena *bare);
+extern void dp_revisions_add(DpVersioning *v, const TriggerData *fired, const DpKey *key,
+							 int64 revision, int64 change, char operation, struct varlena *delta,
+							 struct varlena *previous, struct varlena *bare);
 
 /* The paths that are left out of a revision's document. */
 extern List *dp_revision_kept(const DpRevision *r);
@@ -271,6 +272,9 @@ extern int64 dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varle
  */
 extern void
 dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation);
+
+/* Writes the revisions that a statement adds (later.h). */
+extern void dp_versioning_write(void *arg, HeapTuple *rows, int n);
 
 /* Records all rows of a partition that was attached or detached. */
 extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
