@@ -87,7 +87,7 @@ shape() {
       write="SELECT outlier_push('t', 1, \$1)" write_name='push of one' ;;
     bucket)
       make="SELECT bucket_create('t', columns => 'sensor int, ts timestamptz, temperature float8', group_by => '{sensor}', time_field => 'ts', span => '1 day')"
-      load="INSERT INTO t SELECT i % 1000, '2026-01-01'::timestamptz + (i / 1000) * interval '10 s', 20 + (i % 77) * 0.1 FROM (SELECT generate_series(0, $n - 1) AS i) s"
+      load="INSERT INTO t SELECT i % 1000, '2026-01-01'::timestamptz + (i / 1000) * interval '10 s', 20 + (i::bigint * 7919 % 1000003 % 77) * 0.1 FROM (SELECT generate_series(0, $n - 1) AS i) s"
       read="SELECT avg(temperature) FROM t WHERE sensor = \$1 % 1000 AND ts >= '2026-01-01' AND ts < '2026-01-02'" read_name='a day of a sensor'
       write="SELECT * FROM t WHERE sensor = \$1 % 1000 ORDER BY ts DESC LIMIT 1" write_name='last of a sensor' ;;
     leaderboard)
