@@ -15,7 +15,9 @@ typedef struct State
 {
 	ExpandedObjectHeader header;
 	const DpStateKind *kind;
-	char *packed; /* between the two calls for a flat datum */
+	/* between the two calls for a flat datum: */
+	MemoryContext packing;
+	char *packed;
 } State;
 
 static const char memory_name[] = "docpatterns aggregate states";
@@ -107,16 +109,26 @@ dp_state_packed(FunctionCallInfo fcinfo, DpPacked *p)
 	return true;
 }
 
-/* For PostgreSQL, which makes a flat datum: its size. */
+/*
+ * For PostgreSQL, which makes a flat datum: its size, which tuples ask for twice.  The current
+ * context may be the one for the tuples of a sort, which cannot free (since PostgreSQL 17).
+ */
 static Size
 packed_size(ExpandedObjectHeader *header)
 {
 	State *s = (State *) header;
 	StringInfoData out;
+	MemoryContext old;
 
+	if (s->packing != NULL)
+		MemoryContextDelete(s->packing);
+	s->packing = AllocSetContextCreate(header->eoh_context, "docpatterns packed state",
+									   ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(s->packing);
 	initStringInfo(&out);
 	appendStringInfoSpaces(&out, VARHDRSZ);
 	s->kind->pack(&out, STATE_DATA(s));
+	MemoryContextSwitchTo(old);
 	s->packed = out.data;
 	return out.len;
 }
@@ -129,7 +141,8 @@ packed_write(ExpandedObjectHeader *header, void *result, Size size)
 
 	memcpy(result, s->packed, size);
 	SET_VARSIZE(result, size);
-	pfree(s->packed);
+	MemoryContextDelete(s->packing);
+	s->packing = NULL;
 }
 
 /* state_serialize(internal) -> bytea: any state, packed. */

@@ -7,7 +7,7 @@
 \endif
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(67);
+SELECT plan(68);
 SELECT diag('seed: ' || :seed);
 SELECT setseed(:seed / 1000000.0);
 
@@ -75,6 +75,12 @@ ANALYZE parts;
 SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL enable_hashagg = on; SET LOCAL cpu_operator_cost = 0.0001;
 SELECT matches(pg_temp.plan_of($$SELECT g, avg(doc -> 'x') FROM parts GROUP BY g$$), 'Finalize.*Append.*Partial', 'a plan without workers');
 SELECT is(pg_temp.answer(format('SELECT g, %s(%s) FROM parts GROUP BY g', name, arguments)), pg_temp.answer(format('SELECT g, %s(%s) FROM data GROUP BY g', name, arguments)), 'partitions: ' || name || ', ' || arguments) FROM kinds WHERE source = 'data' ORDER BY id;
+
+-- Sorted while they are not packed: what packs them leaves nothing in the sort.
+DECLARE sorted CURSOR FOR SELECT packed_3(doc -> 'x') FROM data GROUP BY i ORDER BY count(*);
+FETCH sorted \g /dev/null
+SELECT cmp_ok((SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'Caller tuples'), '<', 500000::numeric, 'the memory of a sort');
+CLOSE sorted;
 
 -- Arrays, in any order
 SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL max_parallel_workers_per_gather = 2; SET LOCAL parallel_leader_participation = off;
