@@ -125,14 +125,19 @@ add_field(Fields *fields, const char *path)
 static bool
 has_field(const Fields *fields, const char *path)
 {
+	Size len = strcspn(path, ".");
 	ListCell *lc;
 
 	CHECK_FOR_INTERRUPTS();
 	if (fields->all)
 		return true;
 	foreach(lc, fields->names)
-		if (same_field(lfirst(lc), path))
+	{
+		const char *name = lfirst(lc);
+
+		if (strncmp(name, path, len) == 0 && name[len] == '\0')
 			return true;
+	}
 	return false;
 }
 
@@ -710,14 +715,13 @@ drop_fields(DpStageSpec *s, Fields *needs)
 		}
 		if (sets && !needs->all)
 		{
-			List *others = NIL;
 			ListCell *lc;
 
 			foreach(lc, needs->names)
-				if (!document_field(&s->spec, lfirst(lc), &value) &&
-					!has_field(&before, lfirst(lc)))
-					others = lappend(others, lfirst(lc));
-			before.names = list_concat(before.names, others);
+				if (document_field(&s->spec, lfirst(lc), &value) || has_field(&before, lfirst(lc)))
+					needs->names = foreach_delete_current(needs->names, lc);
+			before.names = list_concat(before.names, needs->names);
+			list_free(needs->names); /* there may be many stages, and many names */
 		}
 		else if (sets)
 			before.all = true;
