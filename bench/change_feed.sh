@@ -52,7 +52,7 @@ show() {
   local ratio
   ratio=$(awk -v n="$2" -v b="$3" 'BEGIN { printf "%.3f", n / b }')
   printf '%-46s %9d %7.2f\n' "$1" "$2" "$ratio"
-  [ "$2" = "$3" ] || printf '=\tupdates: %s\t%s\t\thigh\n' "$1" "$ratio"
+  [ "$2" = "$3" ] || printf '=\tupdates: %s\t%s\t\thigh\t\t\t%s\t%s\n' "$1" "$ratio" "$3" "$2"
 }
 echo "updates of single documents, $clients clients       updates/s   ratio"
 base=$(events plain)

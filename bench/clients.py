@@ -103,8 +103,8 @@ def compare(name, bar, ours, theirs, before=None):
     ratios = [b / a for a, b in zip(*times)]
     print(f'{name:44} {theirs * 1e3:9.0f} {ours * 1e3:9.0f} {ours / theirs:7.3f} {bar:6.2f}  '
           f'{"ABOVE" if ours / theirs > bar else "     "}  {min(ratios):.3f}-{max(ratios):.3f}')
-    print(f'=\t{name}\t{ours / theirs:.4g}\t{bar}\tlow\t{min(ratios):.3f}\t{max(ratios):.3f}',
-          flush=True)
+    print(f'=\t{name}\t{ours / theirs:.4g}\t{bar}\tlow\t{min(ratios):.3f}\t{max(ratios):.3f}'
+          f'\t{theirs * 1e3:.4g}\t{ours * 1e3:.4g}', flush=True)
 
 
 print(f'Python {sys.version.split()[0]}, psycopg {psycopg.__version__} ({psycopg.pq.__impl__}), '

@@ -37,4 +37,4 @@ echo 'operation                                 plain us    our us   ratio    ba
 awk -v plain="$plain" -v ours="$ours" '{ r = $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }
   END { printf "%-40s %9.1f %9.1f %7.3f   1.18  %s  %.3f-%.3f\n", "single inserts, 2 clients", plain, ours, ours / plain,
         (ours / plain > 1.18 ? "ABOVE" : "     "), low, high
-        printf "=\tsingle inserts, 2 clients\t%.4g\t1.18\tlow\t%.3f\t%.3f\n", ours / plain, low, high }' "$dir/times"
+        printf "=\tsingle inserts, 2 clients\t%.4g\t1.18\tlow\t%.3f\t%.3f\t%.4g\t%.4g\n", ours / plain, low, high, plain, ours }' "$dir/times"

@@ -57,7 +57,7 @@ show() {
   local ratio
   ratio=$(awk -v a="$2" -v b="$plain" 'BEGIN { printf "%.3f", a / b }')
   printf '%-44s %9d %7.2f %5s\n' "$1" "${2%.*}" "$ratio" "${3:--}"
-  printf '=\t%s\t%s\t%s\thigh\n' "$1" "$ratio" "$3"
+  printf '=\t%s\t%s\t%s\thigh\t\t\t%s\t%s\n' "$1" "$ratio" "$3" "$plain" "$2"
 }
 show 'zadd of random members' "$zadd" 0.6
 fill=$(rate fill)

@@ -27,16 +27,16 @@ BEGIN
   RETURN used / runs;
 END $$;
 
--- A comparison as run.sh collects it for the report: name, ratio, bar, whether a low or a high ratio is wanted, and the lowest
--- and highest ratio of a round, with tabs between them. A bar of infinity is none.
-CREATE OR REPLACE FUNCTION result(name text, ratio float8, bar float8, spread text DEFAULT '', wanted text DEFAULT 'low') RETURNS text LANGUAGE sql AS $$
-  SELECT E'\n' || concat_ws(E'\t', '=', name, coalesce(ratio::numeric::text, ''), coalesce(nullif(bar, 'infinity')::numeric::text, ''), wanted, split_part(spread, '-', 1), split_part(spread, '-', 2)) $$;
+-- A comparison as run.sh collects it for the report: name, ratio, bar, whether a low or a high ratio is wanted, the lowest and
+-- highest ratio of a round, and the figures of others and of ours, with tabs between them. A bar of infinity is none.
+CREATE OR REPLACE FUNCTION result(name text, ratio float8, bar float8, spread text DEFAULT '', wanted text DEFAULT 'low', base float8 DEFAULT NULL, ours float8 DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
+  SELECT E'\n' || concat_ws(E'\t', '=', name, coalesce(ratio::numeric::text, ''), coalesce(nullif(bar, 'infinity')::numeric::text, ''), wanted, split_part(spread, '-', 1), split_part(spread, '-', 2), coalesce(base::numeric::text, ''), coalesce(ours::numeric::text, '')) $$;
 
 -- A line of the table, and beneath it what run.sh collects.
 CREATE OR REPLACE FUNCTION line(name text, base float8, ours float8, bar float8, spread text DEFAULT '') RETURNS text LANGUAGE sql AS $$
   SELECT format('%s %s %s %s %s  %s  %s', rpad(name, 40), lpad(round(base::numeric, 1)::text, 9), lpad(round(ours::numeric, 1)::text, 9),
                 lpad(coalesce(round((ours / nullif(base, 0))::numeric, 3)::text, '-'), 7), lpad(CASE WHEN bar = 'infinity' THEN '-' ELSE bar::text END, 6), CASE WHEN ours / nullif(base, 0) > bar THEN 'ABOVE' ELSE '     ' END, spread)
-         || result(name, ours / nullif(base, 0), bar, spread) $$;
+         || result(name, ours / nullif(base, 0), bar, spread, base => base, ours => ours) $$;
 
 -- Measures two commands turn by turn and returns a line of the table; nothing when the name is not asked for;
 -- at its end the lowest and the highest ratio that one turn of both gave.

@@ -53,7 +53,7 @@ events() {  # events FILE: of the best of two runs
 }
 # show NAME RATE BASE BAR [NAME IN THE REPORT]: a line of the table; where it compares, also what run.sh collects
 show() { printf '%-46s %9d %7.1f %5s\n' "$1" "$2" "$(awk -v n="$2" -v b="$3" 'BEGIN { print n / b }')" "$4";
-  [ "$2" = "$3" ] || printf '=\t%s\t%s\t%s\thigh\n' "${5:-$1}" "$(awk -v n="$2" -v b="$3" 'BEGIN { printf "%.4g", n / b }')" "$4"
+  [ "$2" = "$3" ] || printf '=\t%s\t%s\t%s\thigh\t\t\t%s\t%s\n' "${5:-$1}" "$(awk -v n="$2" -v b="$3" 'BEGIN { printf "%.4g", n / b }')" "$4" "$3" "$2"
 }
 echo "one screening of 800 seats, $clients clients        claims/s   ratio   bar"
 base=$(events plain)

@@ -60,6 +60,6 @@ for kind in one hundred; do
   done
   awk -v k="$kind" -v b="${best[bare]}" -v h="${best[hand]}" -v o="${best[ours]}" 'BEGIN {
     printf "orders, %-17s bare %d/s, hand-written %d/s, two query tables %d/s: %.2f of bare (bar 0.6), %.2f x hand-written (bar 1.3)\n", k == "one" ? "one by one" : "a hundred at once", b, h, o, o / b, o / h
-    printf "=\torders %s, beside no query table\t%.4g\t0.6\thigh\n=\torders %s, beside a trigger by hand\t%.4g\t1.3\thigh\n", k == "one" ? "one by one" : "a hundred at once", o / b, k == "one" ? "one by one" : "a hundred at once", o / h }'
+    printf "=\torders %s, beside no query table\t%.4g\t0.6\thigh\t\t\t%s\t%s\n=\torders %s, beside a trigger by hand\t%.4g\t1.3\thigh\t\t\t%s\t%s\n", k == "one" ? "one by one" : "a hundred at once", o / b, b, o, k == "one" ? "one by one" : "a hundred at once", o / h, h, o }'
 done
 "$cluster" psql -qXAt -c "SELECT format('violations found by pattern_check: %s', count(*)) FROM pattern_check('bench_query.ours')" -c 'DROP SCHEMA bench_query CASCADE'

@@ -39,7 +39,7 @@ BEGIN {
 NF >= 5 && $3 != "" {
   if (!($1 in rows_of)) areas[++n_areas] = $1
   rows_of[$1] = rows_of[$1] " " ++n
-  of[n] = $1; name[n] = $2; ratio[n] = $3 + 0; bar[n] = $4; wanted[n] = $5; low[n] = $6; high[n] = $7
+  of[n] = $1; name[n] = $2; ratio[n] = $3 + 0; bar[n] = $4; wanted[n] = $5; low[n] = $6; high[n] = $7; others[n] = $8; ours[n] = $9
   verdict[n] = bar[n] == "" || small() ? "" : (wanted[n] == "high" ? ratio[n] >= bar[n] + 0 : ratio[n] <= bar[n] + 0) ? "met" : "missed"
   count[verdict[n]]++
 }
@@ -48,6 +48,7 @@ NF >= 5 && $3 != "" {
 function small() { return fact["scale"] + 0 < 100 || fact["rounds"] + 0 < 3 || fact["only"] != "*" }
 # Three digits that count; no exponent.
 function digits(x) { return x == 0 ? "0" : x >= 100 ? sprintf("%.0f", x) : x >= 10 ? sprintf("%.1f", x) : x >= 1 ? sprintf("%.2f", x) : x >= 0.01 ? sprintf("%.3f", x) : sprintf("%.4f", x) }
+function figure(x) { return x == "" ? "" : digits(x + 0) }
 function cell(text) { gsub(/\|/, "\\|", text); return text }
 function xml(text) { gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); gsub(/>/, "\\&gt;", text); return text }
 function label(text) { return length(text) > 48 ? substr(text, 1, 45) "..." : text }
@@ -111,8 +112,9 @@ END {
 
   print "# Performance\n" > page
   print "`make bench` writes this page: one run on one machine measures ours, and beside it what PostgreSQL has or" > page
-  print "what one would write by hand, on the same documents, turn by turn. Only ratios are shown, as they depend" > page
-  print "least on the machine. A *bar* is the ratio to stay below, or above for rates.\n" > page
+  print "what one would write by hand, on the same documents, turn by turn. Ratios depend least on the machine." > page
+  print "A *bar* is the ratio to stay below, or above for rates. The figures are milliseconds for CPU time, unless" > page
+  print "the line or the heading names something else.\n" > page
   if (small())
     printf "**This was a small run** (%s %% of the documents, %s, %s): fixed costs and chance weigh more in it than in a full run, so no bar is judged.\n\n", fact["scale"],
       (fact["rounds"] == 1 ? "one round" : fact["rounds"] " rounds"), (fact["only"] == "*" ? "all areas" : "only " fact["only"]) > page
@@ -131,11 +133,11 @@ END {
     stem = areas[a]
     printf "\n## %s\n\n", known(stem) > page
     if (stem in about_of) printf "%s. [About it](%s).\n\n", toupper(substr(about_of[stem], 1, 1)) substr(about_of[stem], 2), page_of[stem] > page
-    print "| | ratio | rounds | bar | |\n|---|---:|---|---:|---|" > page
+    print "| | others | ours | ratio | rounds | bar | |\n|---|---:|---:|---:|---|---:|---|" > page
     k = split(rows_of[stem], row, " ")
     for (j = 1; j <= k; j++) {
       i = row[j]
-      printf "| %s | %s | %s | %s | %s |\n", cell(name[i]), digits(ratio[i]), (digits(low[i]) == digits(high[i]) ? "" : digits(low[i]) " to " digits(high[i])), (bar[i] == "" ? "" : (wanted[i] == "high" ? "at least " : "at most ") bar[i]), verdict[i] > page
+      printf "| %s | %s | %s | %s | %s | %s | %s |\n", cell(name[i]), figure(others[i]), figure(ours[i]), digits(ratio[i]), (digits(low[i]) == digits(high[i]) ? "" : digits(low[i]) " to " digits(high[i])), (bar[i] == "" ? "" : (wanted[i] == "high" ? "at least " : "at most ") bar[i]), verdict[i] > page
     }
   }
   close(page)

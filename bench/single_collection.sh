@@ -29,7 +29,7 @@ done
 median() { sed -n "s/^$1 //p" "$work/times" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 line() {  # line NAME BASE OURS BAR
   awk -v name="$1" -v base="$(median "$2")" -v ours="$(median "$3")" -v bar="$4" 'BEGIN { r = ours / base; printf "%-40s %9.3f %9.3f %7.3f %6s  %s\n", name, base, ours, r, bar, (r > bar + 0 ? "ABOVE" : "")
-    printf "=\tone client, %s\t%.4g\t%s\tlow\n", name, r, bar }'
+    printf "=\tone client, %s\t%.4g\t%s\tlow\t\t\t%s\t%s\n", name, r, bar, base, ours }'
 }
 echo 'single collection, one client            base ms    ours ms   ratio    bar'
 line 'related, three queries : get' three get 0.6

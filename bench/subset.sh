@@ -57,6 +57,6 @@ for kind in below enter; do
   done
   awk -v k="$kind" -v b="${best[bare]}" -v h="${best[hand]}" -v o="${best[ours]}" 'BEGIN {
     printf "reviews that %-16s bare %d/s, hand-written %d/s, subset %d/s: %.2f of bare, %.2f x hand-written\n", k == "enter" ? "enter" : "do not enter", b, h, o, o / b, o / h
-    printf "=\treviews that %s, beside no subset\t%.4g\t\thigh\n=\treviews that %s, beside a trigger by hand\t%.4g\t\thigh\n", k == "enter" ? "enter" : "do not enter", o / b, k == "enter" ? "enter" : "do not enter", o / h }'
+    printf "=\treviews that %s, beside no subset\t%.4g\t\thigh\t\t\t%s\t%s\n=\treviews that %s, beside a trigger by hand\t%.4g\t\thigh\t\t\t%s\t%s\n", k == "enter" ? "enter" : "do not enter", o / b, b, o, k == "enter" ? "enter" : "do not enter", o / h, h, o }'
 done
 "$cluster" psql -qXAt -c "SELECT format('violations found by pattern_check: %s', count(*)) FROM pattern_check('bench_subset.products')" -c 'DROP SCHEMA bench_subset CASCADE'

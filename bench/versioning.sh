@@ -101,7 +101,7 @@ compare() {
   awk -v name="$1" -v bar="$2" -v b="$(awk '{ print $1 }' "$dir/costs" | median)" -v o="$(awk '{ print $2 }' "$dir/costs" | median)" '
     { r = $2 / $1; if (!low || r < low) low = r; if (r > high) high = r }
     END { printf "%-42s %8.1f %8.1f %7.3f   %.3f  %s   %.3f-%.3f\n", name, b, o, o / b, bar, (o / b > bar ? "ABOVE" : "     "), low, high
-          printf "=\t%s\t%.4g\t%s\tlow\t%.3f\t%.3f\n", name, o / b, bar, low, high }' "$dir/costs"
+          printf "=\t%s\t%.4g\t%s\tlow\t%.3f\t%.3f\t%.4g\t%.4g\n", name, o / b, bar, low, high, b, o }' "$dir/costs"
 }
 echo 'CPU time of a transaction                   base us  ours us   ratio   bar           spread'
 compare 'update of 4 KB, beside a plain one' 1.667 plain ours
