@@ -37,10 +37,12 @@ BEGIN
       'score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)',
       space);
   EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
+  -- a transaction may change a count a thousand times, and each version outside of its page has
+  -- an entry in the index that the next one is compared with
   EXECUTE format('CREATE TABLE %I.counts (zset bigint, level smallint, score '
       '@extschema@.bson_value, member @extschema@.bson_value, shard bigint, '
                  'amount bigint NOT NULL, PRIMARY KEY (zset, level, score, member, shard)) WITH '
-                   '(fillfactor = 90)', space);
+                   '(fillfactor = 10)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
     FOR events IN SELECT * FROM docpatterns._pattern_split_events(
           'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', 62) LOOP
