@@ -120,6 +120,7 @@ END {
       (fact["rounds"] == 1 ? "one round" : fact["rounds"] " rounds"), (fact["only"] == "*" ? "all areas" : "only " fact["only"]) > page
   print "| | |\n|---|---|" > page
   printf "| machine | %s |\n| system | %s |\n| versions | %s |\n| date | %s |\n", cell(fact["machine"]), cell(fact["system"]), cell(fact["versions"]), fact["date"] > page
+  if ("load" in fact) printf "| load of the machine | %s (averages of 1, 5 and 15 minutes at the end; one is the benchmark) |\n", fact["load"] > page
   printf "| scale | %s %% of the documents, %s, %s s for each run of several clients |\n", fact["scale"], (fact["rounds"] == 1 ? "one round" : "median of " fact["rounds"] " rounds"), fact["seconds"] > page
   printf "| bars | %s |\n\n", (small() ? "not judged" : count["met"] + 0 " of " count["met"] + count["missed"] " met") > page
   if (count["missed"]) {

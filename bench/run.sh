@@ -90,6 +90,7 @@ if /usr/bin/python3 -c 'import bson, psycopg' 2>/dev/null; then
   script clients timeout 2400 env SCALE="$scale" ROUNDS="$rounds" "$cluster" run /usr/bin/python3 bench/clients.py
 fi
 
+printf '@load\t%s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)" >>"$results"
 bench/report.sh "$results" build/bench
 if [ "$scale" -ge 100 ] && [ "$only" = '*' ]; then
   cp build/bench/performance.md build/bench/performance-*.svg docs/
