@@ -985,3 +985,14 @@ relation_owner(Oid relid)
 	}
 	return owner;
 }
+
+Oid
+dp_relation_owner(Oid relid)
+{
+	Oid owner = relation_owner(relid);
+
+	if (!OidIsValid(owner))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	return owner;
+}

@@ -119,6 +119,9 @@ extern const char *const dp_link_options[DP_LINK_OPTIONS];
 extern Oid dp_link_main(const char *link_id, Oid relid);
 extern Oid dp_link_side(const char *link_id, Oid relid);
 
+/* The owner of a relation.  Raises UNDEFINED_TABLE. */
+extern Oid dp_relation_owner(Oid relid);
+
 /*
  * The tables whose declaration has a link ID: one, or all its shards on this server if relid is a
  * copy of a table that Citus has on each server.

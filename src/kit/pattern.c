@@ -50,7 +50,6 @@
 #include "kit/sql/text.h"
 #include "kit/trigger.h"
 
-static Oid relation_owner(Oid relid);
 static void require_seen(Oid rel);
 static void require_sides(DpDecl *decl);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
@@ -104,8 +103,8 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 		appendStringInfoString(&what, "owner of ");
 		dp_sql_table(&what, side);
 		values[4] = CStringGetTextDatum(what.data);
-		values[5] = CStringGetTextDatum(GetUserNameFromId(relation_owner(rel), false));
-		values[6] = CStringGetTextDatum(GetUserNameFromId(relation_owner(side), false));
+		values[5] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(rel), false));
+		values[6] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(side), false));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		return (Datum) 0;
 	}
@@ -404,7 +403,7 @@ dp_pattern_call_hook(Oid rel, const char *pattern, const char *verb, const char 
 	if (!OidIsValid(dp_pattern_hook(pattern, verb, 2 + nextra, argtypes)))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
 						errmsg("the %s pattern has no function \"%s\"", pattern, function)));
-	dp_owner_begin(relation_owner(rel), &self);
+	dp_owner_begin(dp_relation_owner(rel), &self);
 	rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
 	dp_owner_end(&self);
 	if (rc != SPI_OK_SELECT)
@@ -444,7 +443,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 		elog(ERROR, "a pattern's function returned no row");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
-	dp_owner_begin(relation_owner(rel), &self);
+	dp_owner_begin(dp_relation_owner(rel), &self);
 	portal =
 		SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
@@ -506,21 +505,6 @@ Datum
 dp_pattern_made(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(true);
-}
-
-/* The owner of a relation. */
-static Oid
-relation_owner(Oid relid)
-{
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid owner;
-
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("relation with OID %u does not exist", relid)));
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
 }
 
 /* An argument of type text as a C string. */

@@ -23,7 +23,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
@@ -254,17 +253,12 @@ shard_lock(Oid relid, int64 id)
 		LookupFuncName(list_make2(makeString("pg_catalog"), makeString("lock_shard_metadata")), 2,
 					   types, false);
 	Datum shard = Int64GetDatum(id);
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid user;
 	int sec;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
 	GetUserIdAndSecContext(&user, &sec);
 	/* the table's owner may */
-	SetUserIdAndSecContext(((Form_pg_class) GETSTRUCT(tuple))->relowner,
-						   sec | SECURITY_LOCAL_USERID_CHANGE);
-	ReleaseSysCache(tuple);
+	SetUserIdAndSecContext(dp_relation_owner(relid), sec | SECURITY_LOCAL_USERID_CHANGE);
 	(void) OidFunctionCall2(lock, Int32GetDatum(ShareLock),
 							PointerGetDatum(construct_array(&shard, 1, INT8OID, sizeof(int64),
 															FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));
