@@ -14,7 +14,7 @@ cat >results <<EOS
 @machine${t}A machine
 @system${t}A system
 @versions${t}PostgreSQL 15
-types${t}->> a & b, <S>${t}0.5${t}0.8${t}low${t}0.4${t}0.6
+types${t}->> a & b, <S>${t}0.5${t}0.8${t}low${t}0.4${t}0.6${t}12.34${t}0.00617
 types${t}no bar${t}1.234567${t}${t}low${t}${t}
 types${t}nothing measured${t}${t}0.5${t}low${t}${t}
 kv${t}rate | of two${t}0.4${t}0.6${t}high${t}${t}
@@ -24,10 +24,10 @@ EOS
 ok 'the report is made' "$DP_TOP/bench/report.sh" results "$PWD"
 is "$(grep -cF '| bars | 3 of 4 met |' performance.md)" 1 'bars that were met are counted'
 is "$(grep '^- ' performance.md)" '- Key-value structures, rate | of two: 0.400, the bar is 0.6' 'what missed its bar is said first'
-is "$(grep -F '| ->> a & b, <S> |' performance.md)" '| ->> a & b, <S> | 0.500 | 0.400 to 0.600 | at most 0.8 | met |' 'a row with rounds'
-is "$(grep -F '| no bar |' performance.md)" '| no bar | 1.23 |  |  |  |' 'a row without a bar'
+is "$(grep -F '| ->> a & b, <S> |' performance.md)" '| ->> a & b, <S> | 12.3 | 0.0062 | 0.500 | 0.400 to 0.600 | at most 0.8 | met |' 'a row with rounds and figures'
+is "$(grep -F '| no bar |' performance.md)" '| no bar |  |  | 1.23 |  |  |  |' 'a row without a bar'
 is "$(grep -cF 'nothing measured' performance.md)" 0 'no row without a ratio'
-is "$(grep -F 'rate \|' performance.md)" '| rate \| of two | 0.400 |  | at least 0.6 | missed |' 'a rate that is wanted high, and a bar in a name'
+is "$(grep -F 'rate \|' performance.md)" '| rate \| of two |  |  | 0.400 |  | at least 0.6 | missed |' 'a rate that is wanted high, and a bar in a name'
 is "$(grep -c '^## elsewhere$' performance.md)" 1 'an area that the report does not know is there under its own name'
 is "$(grep -c 'small run' performance.md)" 0 'a whole run is no small one'
 sed 's/^@scale.*/@scale'"$t"'10/' results >small && mkdir -p small.d && "$DP_TOP/bench/report.sh" small "$PWD/small.d"
