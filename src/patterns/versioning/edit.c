@@ -895,7 +895,7 @@ method_repair_row(DpDecl *decl, const DpKey *key)
 							 live == NULL ? NULL
 										  : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else
-			dp_versioning_correct(v, key, next, operation);
+			dp_versioning_correct(v, key, next, operation, NULL);
 		CommandCounterIncrement();
 		if (operation != DP_VERSION_INSERT)
 			write_payload(v, key, next, unknown, NULL);

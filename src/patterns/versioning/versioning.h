@@ -34,10 +34,10 @@
  * It is written when the transaction commits.  Until then its revisions
  * are not valid.
  *
- * versioning.c has the options and the triggers, store.c the tables,
- * stamp.c stamps changes at commit, read.c computes
- * documents, calls.c has the functions that read history and
- * edit.c those that write it.
+ * versioning.c has the options and the numbers in documents, trigger.c the triggers,
+ * later.c writes what a statement adds, tables.c records whole partitions, store.c has
+ * the tables, stamp.c stamps changes at commit, read.c computes documents, calls.c has
+ * the functions that read history and edit.c those that write it.
  */
 #ifndef DP_PATTERNS_VERSIONING_VERSIONING_H
 #define DP_PATTERNS_VERSIONING_VERSIONING_H
@@ -112,6 +112,12 @@ extern bool dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *re
  */
 extern struct varlena *dp_versioning_with_number(DpVersioning *v, struct varlena *doc,
 												 int64 revision, struct varlena *like);
+
+/* Raises CHECK_VIOLATION if a document has something in the way of the number. */
+extern void dp_versioning_check_path(DpVersioning *v, struct varlena *doc);
+
+/* Raises NUMERIC_VALUE_OUT_OF_RANGE if no number follows. */
+extern void dp_versioning_check_number(int64 revision);
 
 /* Returns the paths that new revisions omit: fields that other patterns of the table keep. */
 extern List *dp_versioning_left_out(DpVersioning *v);
@@ -258,7 +264,16 @@ extern void dp_versioning_trim_end(DpVersioning *v);
  */
 extern int64 dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int flags);
 
-/* ---------------------------------------------------------------- versioning.c */
+/* ---------------------------------------------------------------- trigger.c */
+
+/*
+ * Returns the number of a document that is about to be inserted, or was. *exists: the key has
+ * revisions. Unless the newest is a deletion, that of the former document is still to be recorded.
+ */
+extern int64 dp_versioning_next(DpVersioning *v, const DpKey *key, bool *exists);
+
+/* The document of that key as it is now; NULL if there is none. */
+extern struct varlena *dp_versioning_current(DpVersioning *v, const DpKey *key);
 
 /*
  * Records the first revision of a document that is there already.  Where the key
@@ -266,15 +281,26 @@ extern int64 dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int fl
  */
 extern int64 dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc);
 
-/*
- * Writes the document of a row with another number, and records it as that revision, with nothing
- * that leads back.
- */
-extern void
-dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation);
+/* Records a deleted document. fired is the AFTER ROW trigger, or NULL. */
+extern void dp_versioning_deleted(DpVersioning *v, const TriggerData *fired, struct varlena *doc,
+								  const DpKey *key);
 
-/* Writes the revisions that a statement adds (later.h). */
+/*
+ * Writes the document of a row with another number, and records it as that revision, with the
+ * document before, NULL with nothing that leads back.
+ */
+extern void dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision,
+								  char operation, struct varlena *before);
+
+/* ---------------------------------------------------------------- later.c */
+
+/* Writes the revisions that a statement adds (kit/rows/later.h). */
 extern void dp_versioning_write(void *arg, HeapTuple *rows, int n);
+
+/* ---------------------------------------------------------------- tables.c */
+
+/* Records all documents of a table or a partition as deleted. */
+extern void dp_versioning_truncated(DpVersioning *v, Relation rel);
 
 /* Records all rows of a partition that was attached or detached. */
 extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
