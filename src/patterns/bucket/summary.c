@@ -13,63 +13,17 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
-#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
 #include "utils/typcache.h"
 
-#include "patterns/bucket/upper.h"
-
-#ifdef HAVE_INT128
-typedef int128 Sum;
-#else
-typedef int64 Sum;
-#endif
-
-/* Kinds of sums of a column */
-typedef enum Adding
-{
-	ADD_NOT,
-	ADD_INTEGERS,
-	ADD_DOUBLES,
-	ADD_NUMERICS
-} Adding;
-
-/* The aggregates of a column */
-typedef struct Asked
-{
-	DpBucketColumn *column; /* NULL: rows are counted */
-	int filter;             /* of the aggregates, from 1 on; 0: none */
-	bool squares;           /* a variance is asked for */
-	DpPackedKind kind;      /* that buckets of this time store its values as */
-	Adding adding;          /* kind of sum, if needed */
-	bool range;             /* min or max is asked for */
-	Oid collation;          /* of that */
-	FmgrInfo *compare;
-} Asked;
-
-/* Their values in a group */
-typedef struct Found
-{
-	int64 n; /* values that are not null */
-	Sum integers;
-	double doubles;
-	double squares;   /* of the deviations from the mean */
-	Numeric numerics; /* NULL: no value yet */
-	bool has_range;
-	Datum min;
-	Datum max;
-} Found;
+#include "patterns/bucket/totals.h"
 
 typedef struct SumGroup
 {
@@ -79,7 +33,7 @@ typedef struct SumGroup
 	int64 rows;
 	Datum *keys;
 	bool *nulls;
-	Found *found;
+	DpFound *found;
 } SumGroup;
 
 /* A column or span to group by */
@@ -97,7 +51,7 @@ typedef struct Aggregate
 {
 	DpUpperFunction function;
 	bool filtered;
-	int asked; /* number of the column's Asked; none for count(*) without a filter */
+	int asked; /* number of the column's DpAsked; none for count(*) without a filter */
 } Aggregate;
 
 /* Conditions on measured columns that aggregates share, and what they say of the open bucket */
@@ -114,7 +68,7 @@ typedef struct DpBucketUpper
 	int nby;
 	By *by;
 	int nasked;
-	Asked *asked;
+	DpAsked *asked;
 	int naggregates;
 	Aggregate *aggregates;
 	int nfilters;
@@ -139,7 +93,6 @@ typedef struct DpBucketUpper
 
 static void upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups);
 static void upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates);
-static Adding adding_of(Oid type);
 static void upper_fill(DpBucketScan *scan);
 static void bucket_spread(DpBucketScan *scan);
 static void bucket_keys(DpBucketScan *scan, int64 time, int64 *end);
@@ -159,23 +112,12 @@ static bool waiting_matches(DpBucketScan *scan, const Filter *filter);
 static void
 column_unpack(DpBucketScan *scan, const DpBucketColumn *column, Datum **values, bool **nulls);
 static bool bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to);
-static bool header_add(DpBucketScan *scan, const Asked *asked, Found *found);
-static void
-rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to);
-static void doubles_add(const Asked *asked, Found *found, const Datum *values, const bool *nulls,
-						const bool *marks, int from, int to);
-static void moments_add(Found *found, int64 n, double sum, double squares);
-static void times_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks,
+static bool header_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found);
+static void rows_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found, const bool *marks,
+					 int from, int to);
+static void times_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found, const bool *marks,
 					  int from, int to);
 static void waiting_add(DpBucketScan *scan, SumGroup *group);
-static void value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value);
-static void double_add(Found *found, double value);
-static void numeric_plus(DpBucketUpper *upper, Found *found, Numeric value);
-static void range_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum min, Datum max);
-static void range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value);
-static Datum aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate,
-							  const SumGroup *group, bool *isnull);
-static Datum integer_numeric(Sum value);
 
 /* Prepare, in the current context. */
 struct DpBucketUpper *
@@ -213,8 +155,18 @@ dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot)
 		slot->tts_isnull[i] = group->nulls[i];
 	}
 	for (i = 0; i < upper->naggregates; i++)
-		slot->tts_values[upper->nby + i] = aggregate_result(upper, &upper->aggregates[i], group,
-															&slot->tts_isnull[upper->nby + i]);
+	{
+		const Aggregate *aggregate = &upper->aggregates[i];
+		int column = upper->nby + i;
+
+		slot->tts_isnull[column] = false;
+		if (aggregate->function == DP_UPPER_COUNT_ALL && !aggregate->filtered)
+			slot->tts_values[column] = Int64GetDatum(group->rows);
+		else
+			slot->tts_values[column] =
+				dp_found_result(aggregate->function, &upper->asked[aggregate->asked],
+								&group->found[aggregate->asked], &slot->tts_isnull[column]);
+	}
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -279,7 +231,7 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 {
 	ListCell *lc;
 
-	upper->asked = palloc0(sizeof(Asked) * Max(list_length(aggregates), 1));
+	upper->asked = palloc0(sizeof(DpAsked) * Max(list_length(aggregates), 1));
 	upper->aggregates = palloc0(sizeof(Aggregate) * Max(list_length(aggregates), 1));
 	foreach(lc, aggregates)
 	{
@@ -287,7 +239,7 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 		int attnum = lsecond_int(lfirst(lc));
 		Oid collation = (Oid) lthird_int(lfirst(lc));
 		bool range;
-		Asked *asked;
+		DpAsked *asked;
 
 		aggregate->function = linitial_int(lfirst(lc));
 		aggregate->filtered = lfourth_int(lfirst(lc)) > 0;
@@ -317,7 +269,7 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 			asked->squares = true;
 		if (aggregate->function == DP_UPPER_SUM || aggregate->function == DP_UPPER_AVG ||
 			asked->squares)
-			asked->adding = adding_of(asked->column->type);
+			asked->adding = dp_adding_of(asked->column->type);
 		if (range)
 		{
 			asked->range = true;
@@ -353,26 +305,6 @@ upper_filters(DpBucketScan *scan, DpBucketUpper *upper, List *filters)
 			upper->where.nkeys = scan->nkeys;
 			upper->where.keys = scan->keys;
 		}
-	}
-}
-
-/* Returns the kind of sum of a type. */
-static Adding
-adding_of(Oid type)
-{
-	switch (type)
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-			return ADD_INTEGERS;
-		case FLOAT4OID:
-		case FLOAT8OID:
-			return ADD_DOUBLES;
-		case NUMERICOID:
-			return ADD_NUMERICS;
-		default:
-			elog(ERROR, "values of type %u cannot be added up", type);
 	}
 }
 
@@ -581,7 +513,7 @@ group_make(DpBucketUpper *upper, uint32 hash)
 		upper->last->later = group;
 	upper->last = group;
 
-	group->found = palloc0(sizeof(Found) * Max(upper->nasked, 1));
+	group->found = palloc0(sizeof(DpFound) * Max(upper->nasked, 1));
 	group->keys = palloc(sizeof(Datum) * Max(upper->nby, 1));
 	group->nulls = palloc(sizeof(bool) * Max(upper->nby, 1));
 	for (i = 0; i < upper->nby; i++)
@@ -628,8 +560,8 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 		upper->filters[i].n = -1;
 	for (i = 0; i < upper->nasked; i++)
 	{
-		const Asked *asked = &upper->asked[i];
-		Found *found = &group->found[i];
+		const DpAsked *asked = &upper->asked[i];
+		DpFound *found = &group->found[i];
 		Filter *filter = asked->filter > 0 ? &upper->filters[asked->filter - 1] : &upper->where;
 		bool whole;
 
@@ -656,8 +588,9 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 				if (!asked->range)
 					break;
 				if (whole)
-					range_add(upper, asked, found, TimestampTzGetDatum(scan->reader.first),
-							  TimestampTzGetDatum(scan->reader.last));
+					dp_range_add(upper->context, asked, found,
+								 TimestampTzGetDatum(scan->reader.first),
+								 TimestampTzGetDatum(scan->reader.last));
 				else
 				{
 					times_add(scan, asked, found, filter->marks, from, to);
@@ -684,7 +617,7 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
  * not say all.
  */
 static bool
-header_add(DpBucketScan *scan, const Asked *asked, Found *found)
+header_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found)
 {
 	DpBucketUpper *upper = scan->upper;
 	const DpPackedColumn *packed = dp_bucket_column(&scan->reader, asked->column->number);
@@ -697,11 +630,11 @@ header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 		return true;
 	if (packed->kind != asked->kind || asked->squares)
 		return false;
-	if (asked->adding != ADD_NOT && !summary->has_sum)
+	if (asked->adding != DP_ADD_NOT && !summary->has_sum)
 		return false;
-	if (asked->adding == ADD_INTEGERS && summary->scale != 0)
+	if (asked->adding == DP_ADD_INTEGERS && summary->scale != 0)
 		return false;
-	if (asked->adding == ADD_NUMERICS && !dp_bucket_sum(packed, &sum))
+	if (asked->adding == DP_ADD_NUMERICS && !dp_bucket_sum(packed, &sum))
 		return false;
 	if (asked->range &&
 		(!summary->has_range || dp_bucket_kind_type(packed->kind) != asked->column->type ||
@@ -711,20 +644,20 @@ header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 	found->n += summary->nvalues;
 	switch (asked->adding)
 	{
-		case ADD_NOT:
+		case DP_ADD_NOT:
 			break;
-		case ADD_INTEGERS:
+		case DP_ADD_INTEGERS:
 			found->integers += summary->sum_i;
 			break;
-		case ADD_DOUBLES:
-			double_add(found, summary->sum_d);
+		case DP_ADD_DOUBLES:
+			dp_double_add(found, summary->sum_d);
 			break;
-		case ADD_NUMERICS:
-			numeric_plus(upper, found, DatumGetNumeric(sum));
+		case DP_ADD_NUMERICS:
+			dp_numeric_plus(upper->context, found, DatumGetNumeric(sum));
 			break;
 	}
 	if (asked->range)
-		range_add(upper, asked, found, min, max);
+		dp_range_add(upper->context, asked, found, min, max);
 	return true;
 }
 
@@ -935,7 +868,8 @@ column_unpack(DpBucketScan *scan, const DpBucketColumn *column, Datum **values, 
 
 /* Add rows of the open bucket. */
 static void
-rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to)
+rows_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found, const bool *marks, int from,
+		 int to)
 {
 	DpBucketUpper *upper = scan->upper;
 	int number = asked->column->number;
@@ -943,7 +877,7 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks
 	bool *nulls;
 	int i;
 
-	if (asked->adding == ADD_INTEGERS && !asked->range && marks == NULL &&
+	if (asked->adding == DP_ADD_INTEGERS && !asked->range && marks == NULL &&
 		upper->values[number] == NULL &&
 		dp_bucket_column(&scan->reader, number)->kind == asked->kind)
 	{
@@ -965,119 +899,23 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks
 		Datum *values;
 
 		column_unpack(scan, asked->column, &values, &nulls);
-		if (asked->adding == ADD_DOUBLES && !asked->range)
+		if (asked->adding == DP_ADD_DOUBLES && !asked->range)
 		{
-			doubles_add(asked, found, values, nulls, marks, from, to);
+			dp_doubles_add(asked, found, values, nulls, marks, from, to);
 			return;
 		}
 		for (i = from; i < to; i++)
 		{
 			if (!nulls[i] && (marks == NULL || marks[i]))
-				value_add(upper, asked, found, values[i]);
+				dp_value_add(upper->context, asked, found, values[i]);
 		}
 	}
-}
-
-/* Add floating-point values. */
-static void
-doubles_add(const Asked *asked, Found *found, const Datum *values, const bool *nulls,
-			const bool *marks, int from, int to)
-{
-	const double *list;
-	double shift;
-	double sum = 0;
-	double near = 0;
-	double squares = 0;
-	bool finite = true;
-	int n = 0;
-	int i;
-
-#ifdef USE_FLOAT8_BYVAL
-	if (asked->column->type == FLOAT8OID && marks == NULL &&
-		memchr(nulls + from, true, to - from) == NULL)
-	{
-		list = (const double *) (values + from);
-		n = to - from;
-	}
-	else
-#endif
-	{
-		double *chosen = palloc(sizeof(double) * (to - from + 1));
-
-		for (i = from; i < to; i++)
-		{
-			chosen[n] = nulls[i]                           ? 0
-						: asked->column->type == FLOAT4OID ? DatumGetFloat4(values[i])
-														   : DatumGetFloat8(values[i]);
-			n += !nulls[i] & (marks == NULL || marks[i]);
-		}
-		list = chosen;
-	}
-	if (n == 0)
-		return;
-
-	/* differences from the first value lose nothing where all are near each other, or equal */
-	shift = list[0];
-	if (asked->squares)
-	{
-		for (i = 0; i < n; i++)
-		{
-			double difference = list[i] - shift;
-
-			sum += list[i];
-			near += difference;
-			squares += difference * difference;
-		}
-		squares = Max(squares - near * near / n, 0);
-	}
-	else
-	{
-		sum = found->doubles;
-		for (i = 0; i < n; i++)
-			sum += list[i];
-	}
-	if (unlikely(!isfinite(sum) || !isfinite(near) || !isfinite(squares)))
-	{
-		for (i = 0; i < n; i++)
-			finite = finite && isfinite(list[i]);
-		if (finite && (asked->squares || isfinite(found->doubles)))
-			float_overflow_error();
-		squares = get_float8_nan();
-	}
-	if (asked->squares)
-		moments_add(found, n, sum, squares);
-	else
-	{
-		found->n += n;
-		found->doubles = sum;
-	}
-}
-
-/* Add the number, the sum and the squared deviations of values to a variance. */
-static void
-moments_add(Found *found, int64 n, double sum, double squares)
-{
-	double total = found->doubles + sum;
-
-	if (isinf(sum))
-		squares = get_float8_nan();
-	if (found->n > 0)
-	{
-		double difference = found->doubles / found->n - sum / n;
-
-		squares += found->squares + (double) found->n * (double) n * difference * difference /
-										(double) (found->n + n);
-	}
-	if (unlikely((isinf(total) || isinf(squares)) && !isinf(sum) && !isinf(found->doubles)))
-		float_overflow_error();
-	found->n += n;
-	found->doubles = total;
-	found->squares = squares;
 }
 
 /* The least and the greatest time of rows of the open bucket. */
 static void
-times_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *marks, int from, int to)
+times_add(DpBucketScan *scan, const DpAsked *asked, DpFound *found, const bool *marks, int from,
+		  int to)
 {
 	int64 *times = palloc(sizeof(int64) * scan->reader.count);
 
@@ -1086,8 +924,8 @@ times_add(DpBucketScan *scan, const Asked *asked, Found *found, const bool *mark
 		from++;
 	while (marks != NULL && !marks[to - 1])
 		to--;
-	range_add(scan->upper, asked, found, TimestampTzGetDatum(times[from]),
-			  TimestampTzGetDatum(times[to - 1]));
+	dp_range_add(scan->upper->context, asked, found, TimestampTzGetDatum(times[from]),
+				 TimestampTzGetDatum(times[to - 1]));
 }
 
 /* Add a waiting measurement to a group. */
@@ -1100,7 +938,7 @@ waiting_add(DpBucketScan *scan, SumGroup *group)
 	group->rows++;
 	for (i = 0; i < upper->nasked; i++)
 	{
-		const Asked *asked = &upper->asked[i];
+		const DpAsked *asked = &upper->asked[i];
 		bool isnull;
 		Datum value;
 
@@ -1113,188 +951,6 @@ waiting_add(DpBucketScan *scan, SumGroup *group)
 		}
 		value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
 		if (!isnull)
-			value_add(upper, asked, &group->found[i], value);
+			dp_value_add(upper->context, asked, &group->found[i], value);
 	}
-}
-
-/* Add a value. */
-static void
-value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value)
-{
-	if (asked->squares)
-	{
-		moments_add(found, 1,
-					asked->column->type == FLOAT4OID ? DatumGetFloat4(value)
-													 : DatumGetFloat8(value),
-					0);
-		if (asked->range)
-			range_add(upper, asked, found, value, value);
-		return;
-	}
-	found->n++;
-	switch (asked->adding)
-	{
-		case ADD_NOT:
-			break;
-		case ADD_INTEGERS:
-			found->integers += asked->column->type == INT2OID   ? DatumGetInt16(value)
-							   : asked->column->type == INT4OID ? DatumGetInt32(value)
-																: DatumGetInt64(value);
-			break;
-		case ADD_DOUBLES:
-			double_add(found, asked->column->type == FLOAT4OID ? DatumGetFloat4(value)
-															   : DatumGetFloat8(value));
-			break;
-		case ADD_NUMERICS:
-			numeric_plus(upper, found, DatumGetNumeric(value));
-			break;
-	}
-	if (asked->range)
-		range_add(upper, asked, found, value, value);
-}
-
-/* Add to a sum of doubles; raises NUMERIC_VALUE_OUT_OF_RANGE as PostgreSQL's addition does. */
-static void
-double_add(Found *found, double value)
-{
-	double sum = found->doubles + value;
-
-	if (unlikely(isinf(sum)) && !isinf(found->doubles) && !isinf(value))
-		float_overflow_error();
-	found->doubles = sum;
-}
-
-/* Add to a sum of numerics. */
-static void
-numeric_plus(DpBucketUpper *upper, Found *found, Numeric value)
-{
-	MemoryContext old = MemoryContextSwitchTo(upper->context);
-	Numeric sum;
-
-	if (found->numerics == NULL)
-		sum = DatumGetNumericCopy(NumericGetDatum(value));
-	else
-	{
-		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(found->numerics),
-												  NumericGetDatum(value)));
-		pfree(found->numerics);
-	}
-	found->numerics = sum;
-	MemoryContextSwitchTo(old);
-}
-
-/* Widen the range. */
-static void
-range_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum min, Datum max)
-{
-	if (!found->has_range)
-	{
-		MemoryContext old = MemoryContextSwitchTo(upper->context);
-
-		found->min = datumCopy(min, asked->column->typbyval, asked->column->typlen);
-		found->max = datumCopy(max, asked->column->typbyval, asked->column->typlen);
-		found->has_range = true;
-		MemoryContextSwitchTo(old);
-		return;
-	}
-	if (DatumGetInt32(FunctionCall2Coll(asked->compare, asked->collation, min, found->min)) < 0)
-		range_keep(upper, asked, &found->min, min);
-	if (DatumGetInt32(FunctionCall2Coll(asked->compare, asked->collation, max, found->max)) > 0)
-		range_keep(upper, asked, &found->max, max);
-}
-
-/* Keep another value for the least or the greatest. */
-static void
-range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value)
-{
-	MemoryContext old = MemoryContextSwitchTo(upper->context);
-
-	if (!asked->column->typbyval)
-		pfree(DatumGetPointer(*kept));
-	*kept = datumCopy(value, asked->column->typbyval, asked->column->typlen);
-	MemoryContextSwitchTo(old);
-}
-
-/* The result of an aggregate for a group, in the current context or the group's. */
-static Datum
-aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group,
-				 bool *isnull)
-{
-	const Asked *asked = &upper->asked[aggregate->asked];
-	const Found *found = &group->found[aggregate->asked];
-
-	*isnull = false;
-	if (aggregate->function == DP_UPPER_COUNT_ALL && !aggregate->filtered)
-		return Int64GetDatum(group->rows);
-	if (aggregate->function == DP_UPPER_COUNT || aggregate->function == DP_UPPER_COUNT_ALL)
-		return Int64GetDatum(found->n);
-	*isnull = found->n == 0;
-	if (*isnull)
-		return (Datum) 0;
-	if (aggregate->function == DP_UPPER_MIN)
-		return found->min;
-	if (aggregate->function == DP_UPPER_MAX)
-		return found->max;
-	if (aggregate->function == DP_UPPER_SUM)
-	{
-		switch (asked->column->type)
-		{
-			case INT2OID:
-			case INT4OID:
-				return Int64GetDatum((int64) found->integers);
-			case INT8OID:
-				return integer_numeric(found->integers);
-			case FLOAT4OID:
-				if (unlikely(isinf((float4) found->doubles)) && !isinf(found->doubles))
-					float_overflow_error();
-				return Float4GetDatum((float4) found->doubles);
-			case FLOAT8OID:
-				return Float8GetDatum(found->doubles);
-			default:
-				return NumericGetDatum(found->numerics);
-		}
-	}
-	if (aggregate->function >= DP_UPPER_VAR_POP)
-	{
-		bool sample =
-			aggregate->function == DP_UPPER_VAR_SAMP || aggregate->function == DP_UPPER_STDDEV_SAMP;
-		double variance;
-
-		*isnull = sample && found->n == 1;
-		if (*isnull)
-			return (Datum) 0;
-		variance = found->squares / (double) (found->n - sample);
-		return Float8GetDatum(aggregate->function >= DP_UPPER_STDDEV_POP ? sqrt(variance)
-																		 : variance);
-	}
-	if (asked->adding == ADD_DOUBLES)
-		return Float8GetDatum(found->doubles / found->n);
-	return DirectFunctionCall2(numeric_div,
-							   asked->adding == ADD_INTEGERS ? integer_numeric(found->integers)
-															 : NumericGetDatum(found->numerics),
-							   NumericGetDatum(int64_to_numeric(found->n)));
-}
-
-/* An integer as a numeric. */
-static Datum
-integer_numeric(Sum value)
-{
-	char digits[48];
-	char *p = digits + sizeof(digits) - 1;
-	bool negative = value < 0;
-
-	if (value >= PG_INT64_MIN && value <= PG_INT64_MAX)
-		return NumericGetDatum(int64_to_numeric((int64) value));
-	*p = '\0';
-	while (value != 0)
-	{
-		int digit = (int) (value % 10);
-
-		*--p = '0' + (negative ? -digit : digit);
-		value /= 10;
-	}
-	if (negative)
-		*--p = '-';
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid),
-							   Int32GetDatum(-1));
 }
