@@ -35,19 +35,33 @@ typedef struct Field
 {
 	const char *name;
 	uint32 namelen;
-	FieldKind kind;
-	bool positional;       /* the positional operator stands here or below */
-	bool computes;         /* FIELD_COMPUTE here or below */
-	DpNames names;         /* FIELD_FIELDS: of the fields below it, */
-	struct Field **fields; /* and those fields */
-	int nkept;             /* its fields that are searched in the document */
-	int ncomputing;        /* fields of it that have fields and compute */
-	DpExpr *expr;          /* FIELD_COMPUTE */
-	int64 skip;            /* FIELD_SLICE: negative: from the end */
-	int64 take;
-	bool from_end;    /* FIELD_SLICE: the last take elements */
-	DpFilter *filter; /* FIELD_ELEM_MATCH */
+	uint8 kind;      /* FieldKind */
+	bool positional; /* the positional operator stands here or below */
+	bool computes;   /* FIELD_COMPUTE here or below */
+	union
+	{
+		struct Fields *below; /* FIELD_FIELDS */
+		struct Slice *slice;  /* FIELD_SLICE */
+		DpExpr *expr;         /* FIELD_COMPUTE */
+		DpFilter *filter;     /* FIELD_ELEM_MATCH */
+	};
 } Field;
+
+/* Fields below another; there may be very many */
+typedef struct Fields
+{
+	DpNames names;
+	Field *fields;
+	int nkept;      /* those that are searched in the document */
+	int ncomputing; /* those that have fields and compute */
+} Fields;
+
+typedef struct Slice
+{
+	int64 skip; /* negative: from the end */
+	int64 take;
+	bool from_end; /* the last take elements */
+} Slice;
 
 struct DpProjection
 {
@@ -117,30 +131,31 @@ decide(Compile *c, bool inclusion, const char *path)
 }
 
 /*
- * The field of a name below a parent, made when missing.
+ * The field of a name below a parent, made when missing.  Others may move when one is made.
  */
 static Field *
 field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
 {
-	uint32 room = parent->names.room;
+	Fields *below = parent->below;
+	uint32 room;
+	uint32 at;
 	bool found;
-	uint32 at = dp_names_add(&parent->names, name, namelen, &found);
-	Field *field;
 
+	if (below == NULL)
+		below = parent->below = palloc0(sizeof(Fields));
+	room = below->names.room;
+	at = dp_names_add(&below->names, name, namelen, &found);
 	*is_new = !found;
 	if (found)
-		return parent->fields[at];
-	if (room < parent->names.room)
+		return &below->fields[at];
+	if (room < below->names.room)
 	{
-		Size size = sizeof(Field *) * (Size) parent->names.room;
+		Size size = sizeof(Field) * (Size) below->names.room;
 
-		parent->fields = room == 0 ? palloc(size) : repalloc_huge(parent->fields, size);
+		below->fields = room == 0 ? palloc(size) : repalloc_huge(below->fields, size);
 	}
-	field = palloc0(sizeof(Field));
-	field->name = name;
-	field->namelen = namelen;
-	parent->fields[at] = field;
-	return field;
+	below->fields[at] = (Field){ .name = name, .namelen = namelen };
+	return &below->fields[at];
 }
 
 /* A number of elements: the fraction is cut off, and what is too large is limited. */
@@ -159,26 +174,30 @@ slice_number(const DpValue *v)
 static bool
 compile_slice(Field *field, const DpValue *arg, const char *path)
 {
+	Slice slice = { 0 };
 	DpValue *parts;
 
 	if (dp_type_is_number(arg->type))
 	{
-		field->take = slice_number(arg);
-		field->from_end = field->take < 0;
-		field->take = llabs(field->take);
-		field->kind = FIELD_SLICE;
-		return true;
+		slice.take = slice_number(arg);
+		slice.from_end = slice.take < 0;
+		slice.take = llabs(slice.take);
 	}
-	if (arg->type != DP_TYPE_ARRAY || dp_array_values(arg, &parts) != 2 ||
-		!dp_type_is_number(parts[0].type) || parts[1].type == DP_TYPE_NULL)
-		return false;
-	if (!dp_type_is_number(parts[1].type))
-		projection_error(path, "$slice needs numbers");
-	field->skip = slice_number(&parts[0]);
-	field->take = slice_number(&parts[1]);
-	if (field->take <= 0)
-		projection_error(path, "$slice needs a number of elements that is greater than 0");
+	else
+	{
+		if (arg->type != DP_TYPE_ARRAY || dp_array_values(arg, &parts) != 2 ||
+			!dp_type_is_number(parts[0].type) || parts[1].type == DP_TYPE_NULL)
+			return false;
+		if (!dp_type_is_number(parts[1].type))
+			projection_error(path, "$slice needs numbers");
+		slice.skip = slice_number(&parts[0]);
+		slice.take = slice_number(&parts[1]);
+		if (slice.take <= 0)
+			projection_error(path, "$slice needs a number of elements that is greater than 0");
+	}
 	field->kind = FIELD_SLICE;
+	field->slice = palloc(sizeof(Slice));
+	*field->slice = slice;
 	return true;
 }
 
@@ -262,7 +281,7 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 static void
 compile_field(Compile *c, const DpElement *element, Field *parent, const char *prefix)
 {
-	char *path = psprintf("%s%s%s", prefix, *prefix ? "." : "", element->name);
+	const char *path = *prefix ? psprintf("%s.%s", prefix, element->name) : element->name;
 	const char *s = element->name;
 	Field *chain[201];
 	int depth = 0;
@@ -335,9 +354,9 @@ compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 		compile_field(c, &element, parent, path);
-	for (uint32 i = 0; i < parent->names.n; i++)
+	for (uint32 i = 0; i < parent->below->names.n; i++)
 	{
-		const Field *f = parent->fields[i];
+		const Field *f = &parent->below->fields[i];
 
 		parent->computes = parent->computes || f->computes;
 		parent->positional = parent->positional || f->positional;
@@ -348,18 +367,18 @@ compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
  * Counts, for each field, those below it that the document may have.
  */
 static void
-count_kept(Field *field)
+count_kept(Fields *fields)
 {
-	for (uint32 i = 0; i < field->names.n; i++)
+	for (uint32 i = 0; i < fields->names.n; i++)
 	{
-		Field *f = field->fields[i];
+		Field *f = &fields->fields[i];
 
 		if (f->kind == FIELD_FIELDS)
-			count_kept(f);
+			count_kept(f->below);
 		if (f->kind != FIELD_COMPUTE && f->kind != FIELD_ELEM_MATCH)
-			field->nkept++;
+			fields->nkept++;
 		if (f->kind == FIELD_FIELDS && f->computes)
-			field->ncomputing++;
+			fields->ncomputing++;
 	}
 }
 
@@ -373,10 +392,11 @@ dp_projection_compile(const DpValue *spec, int flags)
 
 	p->flags = flags;
 	p->root.kind = FIELD_FIELDS;
+	p->root.below = palloc0(sizeof(Fields));
 	if (spec->type != DP_TYPE_DOCUMENT)
 		projection_error("", "it must be a document, not %s", dp_type_name(spec->type));
 	compile_fields(&c, spec, &p->root, "");
-	p->empty = p->root.names.n == 0;
+	p->empty = p->root.below->names.n == 0;
 	if (!c.has_kind)
 		p->inclusion = c.id == '+' || c.has_match;
 	if (p->inclusion && !p->empty)
@@ -386,7 +406,7 @@ dp_projection_compile(const DpValue *spec, int flags)
 		if (is_new)
 			id->kind = FIELD_INCLUDE;
 	}
-	count_kept(&p->root);
+	count_kept(p->root.below);
 	return p;
 }
 
@@ -405,17 +425,18 @@ static void
 append_slice(DpBuilder *b, const Field *field, const DpValue *array)
 {
 	int64 size = dp_array_count(array->data, array->len);
-	int64 from = field->skip;
+	const Slice *slice = field->slice;
+	int64 from = slice->skip;
 	DpIter iter;
 	DpValue v;
 
-	if (field->from_end)
-		from = Max(size - field->take, 0);
+	if (slice->from_end)
+		from = Max(size - slice->take, 0);
 	else if (from < 0)
 		from = Max(size + from, 0);
 	dp_builder_begin_array_field(b, field->name, field->namelen);
 	dp_iter_init_value(&iter, array);
-	for (int64 i = 0; i < from + field->take && dp_iter_next_value(&iter, &v); i++)
+	for (int64 i = 0; i < from + slice->take && dp_iter_next_value(&iter, &v); i++)
 		if (i >= from)
 			dp_builder_append_value(b, NULL, 0, &v);
 	dp_builder_end(b);
@@ -499,8 +520,8 @@ append_computed(Apply *a, const Field *field)
 	else if (field->kind == FIELD_FIELDS && field->computes)
 	{
 		dp_builder_begin_document_field(&a->b, field->name, field->namelen);
-		for (uint32 i = 0; i < field->names.n; i++)
-			append_computed(a, field->fields[i]);
+		for (uint32 i = 0; i < field->below->names.n; i++)
+			append_computed(a, &field->below->fields[i]);
 		dp_builder_end(&a->b);
 	}
 }
@@ -536,9 +557,9 @@ append_elem_match(Apply *a, const Field *field, const DpValue *array)
  * behind the last is tried first.
  */
 static int
-field_find(const Field *parent, uint32 hint, const DpElement *element)
+field_find(const Fields *fields, uint32 hint, const DpElement *element)
 {
-	const DpNames *names = &parent->names;
+	const DpNames *names = &fields->names;
 
 	if (names->slots != NULL)
 		return dp_names_find(names, element->name, element->namelen);
@@ -561,18 +582,19 @@ static void
 apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 {
 	bool inclusion = a->p->inclusion;
+	const Fields *fields = parent->below;
 	uint32 hint = 0;
 	bool few[16];
 	bool *seen = NULL; /* those that have fields, compute and were found */
-	int left = parent->nkept;
+	int left = fields->nkept;
 	const uint8 *run = NULL; /* where a run of fields to be copied begins */
 	DpIter iter;
 	DpElement element;
 
-	if (parent->ncomputing > 0)
+	if (fields->ncomputing > 0)
 	{
-		seen = parent->names.n <= lengthof(few) ? few : palloc(parent->names.n);
-		memset(seen, 0, parent->names.n);
+		seen = fields->names.n <= lengthof(few) ? few : palloc(fields->names.n);
+		memset(seen, 0, fields->names.n);
 	}
 	dp_iter_init_value(&iter, doc);
 	for (;;)
@@ -589,8 +611,8 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 			break;
 		}
 
-		at = field_find(parent, hint, &element);
-		field = at < 0 ? NULL : parent->fields[at];
+		at = field_find(fields, hint, &element);
+		field = at < 0 ? NULL : &fields->fields[at];
 		if (field == NULL)
 			copy = !inclusion;
 		else
@@ -639,9 +661,9 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 
 	if (!inclusion)
 		return;
-	for (uint32 i = 0; i < parent->names.n; i++)
+	for (uint32 i = 0; i < fields->names.n; i++)
 	{
-		const Field *f = parent->fields[i];
+		const Field *f = &fields->fields[i];
 		DpValue array;
 
 		if (f->kind == FIELD_ELEM_MATCH &&
