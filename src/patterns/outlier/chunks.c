@@ -26,12 +26,15 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "bson/cast.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/fetch.h"
+#include "kit/rows/table.h"
 #include "kit/side/side.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
@@ -88,6 +91,7 @@ static Oid chunks_find(DpOutlier *o);
 static DpValue elements_of(Datum value);
 static DpValue elements_at(uint64 row, int column);
 static bool tail_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static bool row_append(DpOutlier *o, DpTable *t, const DpValue *values, int n);
 static List *chunks_holders(DpOutlier *o, const DpValue *value);
 static uint64
 chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags);
@@ -125,13 +129,32 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 										   .find = chunks_find,
 										   .holders = chunks_holders };
 
+/* Starts to read the chunks of a key as they are now. */
+static void
+chunks_begin(DpTable *t, DpOutlier *o, const DpKey *key, LOCKMODE lock)
+{
+	dp_table_open(t, o->side, lock);
+	dp_table_seek(t, RegisterSnapshot(GetLatestSnapshot()), key->values, key->n);
+	dp_table_bound(t, BTLessStrategyNumber, F_INT8LT, Int64GetDatum(MOVING_LEAST));
+}
+
+static void
+chunks_end(DpTable *t)
+{
+	dp_table_close(t);
+	UnregisterSnapshot(t->snapshot);
+}
+
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY NOT_MOVING " LIMIT 1", o->side);
+	DpTable t;
+	bool exist;
 
-	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
-		   0;
+	chunks_begin(&t, o, key, AccessShareLock);
+	exist = dp_table_next(&t, ForwardScanDirection);
+	chunks_end(&t);
+	return exist;
 }
 
 static int64
@@ -187,41 +210,52 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 static bool
 tail_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	SPIPlanPtr plan;
+	DpTable t;
+	bool done;
+
+	/* a transaction with an older snapshot must fail: chunks_append() */
+	if (n > TAIL_ELEMENTS || IsolationUsesXactSnapshot())
+		return false;
+	chunks_begin(&t, o, key, RowExclusiveLock);
+	done = dp_table_next(&t, BackwardScanDirection) && row_append(o, &t, values, n);
+	chunks_end(&t);
+	if (done)
+		CommandCounterIncrement();
+	return done;
+}
+
+/* Does that to a row of the table. */
+static bool
+row_append(DpOutlier *o, DpTable *t, const DpValue *values, int n)
+{
 	DpValue tail = { dp_empty_document, sizeof(dp_empty_document), DP_TYPE_ARRAY };
-	Datum extra[3];
 	int64 bytes;
 	int count;
 	bool isnull;
-	Datum stored;
+	Datum d;
+	TupleTableSlot *row;
 
-	/* a transaction with an older snapshot must fail: chunks_append() */
-	if (n > TAIL_ELEMENTS || IsolationUsesXactSnapshot() ||
-		chunks_select(o, select_tail, key, 0, DP_RUN_AS_OWNER) == 0 ||
-		DatumGetBool(dp_result(0, 3, &isnull)))
+	if (DatumGetBool(slot_getattr(t->row, o->columns[DP_CHUNK_SEALED], &isnull)))
 		return false;
-	count = DatumGetInt32(dp_result(0, 2, &isnull)) + n;
-	stored = dp_result(0, 5, &isnull);
+	count = DatumGetInt32(slot_getattr(t->row, o->columns[DP_CHUNK_N], &isnull)) + n;
+	d = slot_getattr(t->row, o->columns[DP_CHUNK_TAIL], &isnull);
 	if (!isnull)
-		tail = elements_of(stored);
+		tail = elements_of(PointerGetDatum(PG_DETOAST_DATUM_PACKED(d)));
 	bytes = tail.len;
 	for (int i = 0; i < n; i++)
 		bytes += values[i].len + array_overhead(1);
-	stored = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 4, &isnull);
+	d = slot_getattr(t->row, o->columns[DP_CHUNK_ELEMENTS], &isnull);
 	if (count >= o->chunk || bytes > TAIL_BYTES ||
 		dp_document_count(tail.data, tail.len) + n > TAIL_ELEMENTS ||
-		dp_datum_size(stored) + 2 * TAIL_BYTES > DP_OUTLIER_CHUNK_BYTES)
+		dp_datum_size(d) + 2 * TAIL_BYTES > DP_OUTLIER_CHUNK_BYTES)
 		return false;
 
-	plan = dp_statement(o->decl,
-						"UPDATE {relation} SET n = {$key+2 int4}, tail = {$key+3 bson_value}"
-						" WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1 int8}",
-						o->side);
-	extra[0] = dp_result(0, 1, &isnull);
-	extra[1] = Int32GetDatum(count);
-	extra[2] = PointerGetDatum(array_of(&tail, values, n, NULL));
-	chunks_run(o, plan, key, 3, extra, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
-	return true;
+	row = dp_table_copy(t);
+	row->tts_values[o->columns[DP_CHUNK_N] - 1] = Int32GetDatum(count);
+	row->tts_values[o->columns[DP_CHUNK_TAIL] - 1] =
+		PointerGetDatum(array_of(&tail, values, n, NULL));
+	row->tts_isnull[o->columns[DP_CHUNK_TAIL] - 1] = false;
+	return dp_table_update(t, &t->row->tts_tid, InvalidAttrNumber, true) == TM_Ok;
 }
 
 /* Prepends values to the extras. */
@@ -517,9 +551,14 @@ chunks_in_order(DpOutlier *o, const DpKey *key)
 static Oid
 chunks_find(DpOutlier *o)
 {
-	return dp_side_find(
+	AttrNumber numbers[INDEX_MAX_KEYS + 1 + DP_CHUNK_COLUMNS];
+	Oid side = dp_side_find(
 		o->decl, o->link_id,
-		"{side key}, chunk int8; n int4, sealed bool, elements bson_value, tail bson_value", NULL);
+		"{side key}, chunk int8; n int4, sealed bool, elements bson_value, tail bson_value",
+		numbers);
+
+	memcpy(o->columns, numbers + o->decl->nkeys + 1, sizeof(o->columns));
+	return side;
 }
 
 /* Returns keys of documents whose extras contain the value. */

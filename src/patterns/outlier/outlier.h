@@ -35,6 +35,17 @@
  */
 #define DP_OUTLIER_CHUNK_BYTES (1024 * 1024)
 
+/* Columns of the table of chunks behind its key, in the order of DpOutlier.columns */
+typedef enum DpChunkColumn
+{
+	DP_CHUNK_N,
+	DP_CHUNK_SEALED,
+	DP_CHUNK_ELEMENTS,
+	DP_CHUNK_TAIL
+} DpChunkColumn;
+
+#define DP_CHUNK_COLUMNS 4
+
 typedef struct DpOutlier
 {
 	DpDecl *decl;
@@ -50,7 +61,8 @@ typedef struct DpOutlier
 	bool indexed;    /* kept elements are indexed too */
 	bool had_extras; /* the document is being corrected: the flag is set by us */
 	char *link_id;
-	Oid side;          /* the store's table, InvalidOid until found */
+	Oid side; /* the store's table, InvalidOid until found */
+	AttrNumber columns[DP_CHUNK_COLUMNS];
 	char *link;        /* path of the key in the collection's documents; NULL: chunks */
 	char *side_column; /* the collection's bson column */
 } DpOutlier;
