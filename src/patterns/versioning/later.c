@@ -109,7 +109,7 @@ write_alone(DpVersioning *v, HeapTuple row, TupleDesc desc)
 {
 	DpKey key = key_of_revision(v, row, desc);
 	bool exists = false;
-	int64 number;
+	int64 number = 0;
 	DpTable t;
 
 	CHECK_FOR_INTERRUPTS();
