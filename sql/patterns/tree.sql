@@ -345,11 +345,16 @@ BEGIN
         END AS parent
       FROM found f LEFT JOIN (SELECT DISTINCT ON (child) *
           FROM listed) l ON l.child OPERATOR(@extschema@.=) f.id),
+    -- children by parent, so that the planner does not expect pairs of all rows at each level
+    below AS MATERIALIZED (
+      SELECT r.parent, pg_catalog.array_agg(r.id) AS ids FROM rows r
+        WHERE r.parent IS NOT NULL AND r.id IS NOT NULL GROUP BY r.parent),
     walk (id, chain) AS (
       SELECT r.id, @extschema@.bson_array() FROM rows r WHERE r.parent IS NULL AND r.id IS NOT NULL
-      UNION ALL SELECT r.id, docpatterns.bson_concat(w.chain, p.id) FROM walk w
-        JOIN rows r ON r.parent OPERATOR(@extschema@.=) w.id
-        CROSS JOIN LATERAL (SELECT w.id) p),
+      UNION ALL SELECT c.id, p.chain FROM (
+          SELECT docpatterns.bson_concat(w.chain, w.id) AS chain, b.ids FROM walk w
+            JOIN below b ON b.parent OPERATOR(@extschema@.=) w.id OFFSET 0) p
+        CROSS JOIN LATERAL pg_catalog.unnest(p.ids) c (id)),
     kids AS (
       SELECT r.parent, @extschema@.bson_agg(r.id ORDER BY %9$s r.id) AS children FROM rows r
         WHERE r.parent IS NOT NULL AND r.id IS NOT NULL AND NOT %8$L::boolean GROUP BY r.parent)
