@@ -124,7 +124,8 @@ static KvBlock node_read(DpKvCall *call, int level, StrategyNumber strategy, Dat
 						 Datum member, Snapshot snapshot);
 static void node_remove(DpKvCall *call, int level, const KvBlock *node);
 static int top_level(DpKvCall *call, Snapshot snapshot);
-static int children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until);
+static bool
+children_exceed(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until, int most);
 static void divide(DpKvCall *call, int level, Datum score, Datum member, bool create);
 static void divide_above(DpKvCall *call, int level, Datum score, Datum member);
 static void mark_below(DpKvCall *call, int level);
@@ -619,15 +620,21 @@ node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score, Datum
 	return node;
 }
 
-/* Returns the number of nodes of a level from one bound to another (NULL: to the end). */
-static int
-children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until)
+/*
+ * Whether more nodes of a level than that are between two bounds.  Counting reads all of them, with
+ * the versions that the transaction has made of each, so it is done now and then: a level may get a
+ * few nodes more.
+ */
+static bool
+children_exceed(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until, int most)
 {
 	Datum score = (Datum) 0;
 	Datum member = (Datum) 0;
 	int n = 0;
 	DpKvScan scan;
 
+	if (pg_prng_uint64_range(&pg_global_prng_state, 1, Max(1, most / 16)) > 1)
+		return false;
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
 	dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from->score, from->member);
@@ -642,7 +649,7 @@ children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *un
 		n++;
 	}
 	dp_kv_scan_end(&scan);
-	return n;
+	return n > most;
 }
 
 /* Changing bounds: the set is locked exclusively */
@@ -848,13 +855,13 @@ divide_above(DpKvCall *call, int level, Datum score, Datum member)
 	{
 		KvBlock first = { .found = true, .score = dp_kv_lowest(), .member = dp_kv_lowest() };
 
-		if (children_count(call, level, &first, &next) > TOP_MAX)
+		if (children_exceed(call, level, &first, &next, TOP_MAX))
 			divide(call, level + 1, first.score, first.member, true);
 		return;
 	}
 	next = node_read(call, level + 1, BTGreaterStrategyNumber, parent.score, parent.member,
 					 call->snapshot);
-	if (parent.rows > SHARDS_MAX || children_count(call, level, &parent, &next) > GROUP_MAX)
+	if (parent.rows > SHARDS_MAX || children_exceed(call, level, &parent, &next, GROUP_MAX))
 		divide(call, level + 1, score, member, false);
 }
 
