@@ -71,6 +71,7 @@ typedef struct CountNode
 	Datum member;
 	int rows;     /* shards that were read */
 	int64 amount; /* of the shard that was added to */
+	int hint;     /* its number, or -1 */
 } CountNode;
 
 /* A node with the sum of its shards */
@@ -92,9 +93,24 @@ static struct
 } urgent;
 
 /*
- * Bounds of a level that the session has found. A scan of the index reads a page at once, and the
- * entries before a position up to such a bound are few. The bound need not exist any more.
+ * A bound that the session has found.  A scan of the index reads a page at once, and the entries
+ * before a position up to such a bound are few.  The bound need not exist any more.
+ *
+ * A transaction that adds to a node often would read all versions that it has made of its row.  It
+ * remembers the last one and a position up to which the node reaches.  Bounds are changed by others
+ * only where the transaction has written nothing, and by itself with another row.
  */
+typedef struct Hint
+{
+	struct varlena *score;
+	struct varlena *member;
+	FullTransactionId xid; /* that has written the row */
+	ItemPointerData tid;
+	struct varlena *upto_score; /* or NULL */
+	struct varlena *upto_member;
+} Hint;
+
+/* Those of a level */
 typedef struct Hints
 {
 	Oid relid;
@@ -102,20 +118,22 @@ typedef struct Hints
 	int level;
 	int n;
 	MemoryContext context; /* of values */
-	struct
-	{
-		struct varlena *score;
-		struct varlena *member;
-	} bounds[512];
+	Hint bounds[512];
 } Hints;
 
 static Hints *hints[16];
 
 static Hints *hints_of(DpKvCall *call, int level);
 static int hints_until(const Hints *h, Datum score, Datum member);
-static void hints_add(Hints *h, int at, Datum score, Datum member);
+static int hints_add(Hints *h, int at, Datum score, Datum member);
+static int position_compare(struct varlena *score, struct varlena *member, Datum other_score,
+							Datum other_member);
+static bool hint_find(DpKvCall *call, CountNode *node, Hint *hint, Datum score, Datum member);
+static void
+hint_written(DpKvCall *call, const CountNode *node, int level, Datum score, Datum member);
 static void node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member);
-static void node_add(DpKvCall *call, CountNode *node, int level, int64 delta);
+static void
+node_add(DpKvCall *call, CountNode *node, int level, Datum score, Datum member, int64 delta);
 static bool shard_add(DpKvCall *call, CountNode *node, int64 delta);
 static void node_end(CountNode *node);
 static void
@@ -212,9 +230,9 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member,
 		else
 		{
 			if (from.found)
-				node_add(call, &from, level, -n);
+				node_add(call, &from, level, from_score, member, -n);
 			if (to.found)
-				node_add(call, &to, level, n);
+				node_add(call, &to, level, to_score, member, n);
 			if (level == 1)
 			{
 				large = to.found && (to.amount > BLOCK_MAX || to.rows > SHARDS_MAX);
@@ -277,7 +295,8 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 	}
 	node->row = table_slot_create(r->table.rel, NULL);
 	r->table.row = node->row;
-	for (;;)
+	node->found = at > 0 && hint_find(call, node, &h->bounds[at - 1], score, member);
+	while (!node->found)
 	{
 		dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -287,28 +306,24 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 							 PointerGetDatum(h->bounds[at - 1].member));
 		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
 		node->found = dp_kv_scan_next(&scan, BackwardScanDirection);
-		if (node->found || at == 0)
-			break;
-
-		/* blocks were merged */
 		dp_kv_scan_end(&scan);
-		h->relid = InvalidOid;
-		h = hints_of(call, level);
-		at = 0;
+		if (!node->found && at == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a sorted set has no blocks"),
+					 errhint("Count its members with pattern_repair(%s).",
+							 quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
+		if (!node->found)
+		{
+			/* blocks were merged */
+			h->relid = InvalidOid;
+			h = hints_of(call, level);
+			at = 0;
+		}
 	}
-	if (node->found)
-	{
-		node->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
-		node->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
-		node->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
-		hints_add(h, at, node->score, node->member);
-	}
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a sorted set has no blocks"),
-				 errhint("Count its members with pattern_repair(%s).",
-						 quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
-	dp_kv_scan_end(&scan);
+	node->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
+	node->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
+	node->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
+	node->hint = hints_add(h, at, node->score, node->member);
 }
 
 /* Those of a level of the call's set; none if they were of another one. */
@@ -338,27 +353,34 @@ hints_of(DpKvCall *call, int level)
 	return h;
 }
 
+static int
+position_compare(struct varlena *score, struct varlena *member, Datum other_score,
+				 Datum other_member)
+{
+	DpValue v = dp_value_of_varlena(score);
+	DpValue other = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(other_score));
+	int cmp = dp_value_compare(&v, &other);
+
+	if (cmp != 0)
+		return cmp;
+	v = dp_value_of_varlena(member);
+	other = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(other_member));
+	return dp_value_compare(&v, &other);
+}
+
 /* Returns how many of them are not after a position. */
 static int
 hints_until(const Hints *h, Datum score, Datum member)
 {
-	DpValue s = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(score));
-	DpValue m = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(member));
 	int low = 0;
 	int high = h->n;
 
 	while (low < high)
 	{
 		int middle = low + (high - low) / 2;
-		DpValue v = dp_value_of_varlena(h->bounds[middle].score);
-		int cmp = dp_value_compare(&v, &s);
+		const Hint *hint = &h->bounds[middle];
 
-		if (cmp == 0)
-		{
-			v = dp_value_of_varlena(h->bounds[middle].member);
-			cmp = dp_value_compare(&v, &m);
-		}
-		if (cmp <= 0)
+		if (position_compare(hint->score, hint->member, score, member) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -366,27 +388,79 @@ hints_until(const Hints *h, Datum score, Datum member)
 	return low;
 }
 
-/* Adds a bound after so many others. The first of a level is no hint. */
-static void
+/* Returns the number of a bound that is to be after so many others, or -1 if there is no room. */
+static int
 hints_add(Hints *h, int at, Datum score, Datum member)
 {
 	MemoryContext old;
+	Hint *hint;
 
-	if (h->n == lengthof(h->bounds) || is_lowest(score) ||
-		(at > 0 && dp_same_bytes(h->bounds[at - 1].score, DatumGetPointer(score)) &&
-		 dp_same_bytes(h->bounds[at - 1].member, DatumGetPointer(member))))
-		return;
-	memmove(&h->bounds[at + 1], &h->bounds[at], (h->n - at) * sizeof(h->bounds[0]));
+	if (at > 0 && dp_same_bytes(h->bounds[at - 1].score, DatumGetPointer(score)) &&
+		dp_same_bytes(h->bounds[at - 1].member, DatumGetPointer(member)))
+		return at - 1;
+	if (h->n == lengthof(h->bounds))
+		return -1;
+	hint = &h->bounds[at];
+	memmove(hint + 1, hint, (h->n - at) * sizeof(Hint));
+	memset(hint, 0, sizeof(Hint));
 	old = MemoryContextSwitchTo(h->context);
-	h->bounds[at].score = PG_DETOAST_DATUM_COPY(score);
-	h->bounds[at].member = PG_DETOAST_DATUM_COPY(member);
+	hint->score = PG_DETOAST_DATUM_COPY(score);
+	hint->member = PG_DETOAST_DATUM_COPY(member);
 	MemoryContextSwitchTo(old);
 	h->n++;
+	return at;
 }
 
-/* Adds to the shard that was found, to another unlocked one, or to a new one. */
+/* Finds the row of a node that the transaction has written last, if it knows that it is right. */
+static bool
+hint_find(DpKvCall *call, CountNode *node, Hint *hint, Datum score, Datum member)
+{
+	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
+
+	if (hint->upto_score == NULL || IsolationUsesXactSnapshot() ||
+		!FullTransactionIdEquals(hint->xid, GetTopFullTransactionIdIfAny()) ||
+		position_compare(hint->upto_score, hint->upto_member, score, member) < 0)
+		return false;
+	return table_tuple_fetch_row_version(r->table.rel, &hint->tid, call->snapshot, node->row);
+}
+
+/* Remembers the row of a node that was just written for a position. */
 static void
-node_add(DpKvCall *call, CountNode *node, int level, int64 delta)
+hint_written(DpKvCall *call, const CountNode *node, int level, Datum score, Datum member)
+{
+	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
+	Hints *h = hints_of(call, level);
+	Hint *hint = &h->bounds[node->hint];
+	FullTransactionId xid = GetTopFullTransactionIdIfAny();
+	bool same;
+
+	if (node->hint < 0 || node->hint >= h->n ||
+		DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) < 0 ||
+		!dp_same_bytes(hint->score, DatumGetPointer(node->score)) ||
+		!dp_same_bytes(hint->member, DatumGetPointer(node->member)))
+		return;
+	same = hint->upto_score != NULL && FullTransactionIdEquals(hint->xid, xid) &&
+		   ItemPointerEquals(&hint->tid, &node->row->tts_tid);
+	hint->xid = xid;
+	hint->tid = r->table.written->tts_tid;
+	if (!same || position_compare(hint->upto_score, hint->upto_member, score, member) < 0)
+	{
+		MemoryContext old = MemoryContextSwitchTo(h->context);
+
+		if (hint->upto_score != NULL)
+		{
+			pfree(hint->upto_score);
+			pfree(hint->upto_member);
+		}
+		hint->upto_score = PG_DETOAST_DATUM_COPY(score);
+		hint->upto_member = PG_DETOAST_DATUM_COPY(member);
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* Adds to the shard that was found for a position, to another unlocked one, or to a new one. */
+static void
+node_add(DpKvCall *call, CountNode *node, int level, Datum score, Datum member, int64 delta)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	bool done = false;
@@ -397,7 +471,10 @@ node_add(DpKvCall *call, CountNode *node, int level, int64 delta)
 	if (!IsolationUsesXactSnapshot())
 	{
 		if (shard_add(call, node, delta))
+		{
+			hint_written(call, node, level, score, member);
 			return;
+		}
 		InitDirtySnapshot(dirty);
 		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
