@@ -175,6 +175,10 @@ kv_key_remove(DpKvCall *call, DpKvTable table)
 	if (dp_kv_find(call, KV_KEYS, (Datum) 0, call->snapshot))
 		(void) dp_kv_delete(call, KV_KEYS, true);
 	dp_kv_refresh(call);
+
+	/* others have removed members that the transaction still sees */
+	if (IsolationUsesXactSnapshot() && has_members(call, table, GetTransactionSnapshot()))
+		dp_kv_lost();
 }
 
 void
