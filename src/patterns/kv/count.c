@@ -24,10 +24,12 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
@@ -128,7 +130,8 @@ static int hints_until(const Hints *h, Datum score, Datum member);
 static int hints_add(Hints *h, int at, Datum score, Datum member);
 static int position_compare(struct varlena *score, struct varlena *member, Datum other_score,
 							Datum other_member);
-static bool hint_find(DpKvCall *call, CountNode *node, Hint *hint, Datum score, Datum member);
+static bool
+hint_find(DpKvCall *call, CountNode *node, int level, Hint *hint, Datum score, Datum member);
 static void
 hint_written(DpKvCall *call, const CountNode *node, int level, Datum score, Datum member);
 static void node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member);
@@ -179,6 +182,14 @@ static inline bool
 same_bytes(Datum a, Datum b)
 {
 	return dp_same_bytes(DatumGetPointer(a), DatumGetPointer(b));
+}
+
+/* Returns whether the row belongs to that node. */
+static inline bool
+is_of(DpKvRel *r, Datum score, Datum member)
+{
+	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) &&
+		   same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
 }
 
 static inline bool
@@ -295,7 +306,7 @@ node_find(DpKvCall *call, CountNode *node, int level, Datum score, Datum member)
 	}
 	node->row = table_slot_create(r->table.rel, NULL);
 	r->table.row = node->row;
-	node->found = at > 0 && hint_find(call, node, &h->bounds[at - 1], score, member);
+	node->found = at > 0 && hint_find(call, node, level, &h->bounds[at - 1], score, member);
 	while (!node->found)
 	{
 		dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
@@ -413,15 +424,36 @@ hints_add(Hints *h, int at, Datum score, Datum member)
 
 /* Finds the row of a node that the transaction has written last, if it knows that it is right. */
 static bool
-hint_find(DpKvCall *call, CountNode *node, Hint *hint, Datum score, Datum member)
+hint_find(DpKvCall *call, CountNode *node, int level, Hint *hint, Datum score, Datum member)
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
+	bool isnull;
 
 	if (hint->upto_score == NULL || IsolationUsesXactSnapshot() ||
 		!FullTransactionIdEquals(hint->xid, GetTopFullTransactionIdIfAny()) ||
 		position_compare(hint->upto_score, hint->upto_member, score, member) < 0)
 		return false;
-	return table_tuple_fetch_row_version(r->table.rel, &hint->tid, call->snapshot, node->row);
+
+	/* the write may have been rolled back, and the table truncated */
+	return ItemPointerGetBlockNumber(&hint->tid) < RelationGetNumberOfBlocks(r->table.rel) &&
+		   table_tuple_fetch_row_version(r->table.rel, &hint->tid, call->snapshot, node->row) &&
+		   TransactionIdIsCurrentTransactionId(DatumGetTransactionId(
+			   slot_getsysattr(node->row, MinTransactionIdAttributeNumber, &isnull))) &&
+		   DatumGetInt64(dp_kv_column(r, KV_KEY)) == call->zset &&
+		   DatumGetInt16(dp_kv_column(r, KV_COUNTS_LEVEL)) == level &&
+		   DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) >= 0 &&
+		   is_of(r, PointerGetDatum(hint->score), PointerGetDatum(hint->member));
+}
+
+/* Forgets the row of a node that will be divided. */
+static void
+hint_forget(DpKvCall *call, int level, const KvBlock *node)
+{
+	Hints *h = hints_of(call, level);
+	int at = hints_until(h, node->score, node->member);
+
+	if (at > 0)
+		h->bounds[at - 1].xid = InvalidFullTransactionId;
 }
 
 /* Remembers the row of a node that was just written for a position. */
@@ -430,32 +462,34 @@ hint_written(DpKvCall *call, const CountNode *node, int level, Datum score, Datu
 {
 	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	Hints *h = hints_of(call, level);
-	Hint *hint = &h->bounds[node->hint];
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
-	bool same;
+	Hint *hint;
 
-	if (node->hint < 0 || node->hint >= h->n ||
-		DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) < 0 ||
-		!dp_same_bytes(hint->score, DatumGetPointer(node->score)) ||
+	if (node->hint < 0 || node->hint >= h->n || DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) < 0)
+		return;
+	hint = &h->bounds[node->hint];
+	if (!dp_same_bytes(hint->score, DatumGetPointer(node->score)) ||
 		!dp_same_bytes(hint->member, DatumGetPointer(node->member)))
 		return;
-	same = hint->upto_score != NULL && FullTransactionIdEquals(hint->xid, xid) &&
-		   ItemPointerEquals(&hint->tid, &node->row->tts_tid);
-	hint->xid = xid;
-	hint->tid = r->table.written->tts_tid;
-	if (!same || position_compare(hint->upto_score, hint->upto_member, score, member) < 0)
+	if (hint->upto_score == NULL || !FullTransactionIdEquals(hint->xid, xid) ||
+		!ItemPointerEquals(&hint->tid, &node->row->tts_tid) ||
+		position_compare(hint->upto_score, hint->upto_member, score, member) < 0)
 	{
 		MemoryContext old = MemoryContextSwitchTo(h->context);
+		struct varlena *upto_score = PG_DETOAST_DATUM_COPY(score);
+		struct varlena *upto_member = PG_DETOAST_DATUM_COPY(member);
 
+		MemoryContextSwitchTo(old);
 		if (hint->upto_score != NULL)
 		{
 			pfree(hint->upto_score);
 			pfree(hint->upto_member);
 		}
-		hint->upto_score = PG_DETOAST_DATUM_COPY(score);
-		hint->upto_member = PG_DETOAST_DATUM_COPY(member);
-		MemoryContextSwitchTo(old);
+		hint->upto_score = upto_score;
+		hint->upto_member = upto_member;
 	}
+	hint->xid = xid;
+	hint->tid = r->table.written->tts_tid;
 }
 
 /* Adds to the shard that was found for a position, to another unlocked one, or to a new one. */
@@ -537,14 +571,6 @@ insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 shard, 
 }
 
 /* Reading */
-
-/* Returns whether the row belongs to that node. */
-static inline bool
-is_of(DpKvRel *r, Datum score, Datum member)
-{
-	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) &&
-		   same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
-}
 
 int64
 dp_kv_count_before(DpKvCall *call, Datum score, Datum member, Snapshot snapshot)
@@ -887,7 +913,10 @@ divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 	rest = node.amount;
 	shard = !create && top_level(call, call->snapshot) > level ? SHARD_BELOW : SHARD_TOP;
 	if (!create)
+	{
 		node_remove(call, level, &node);
+		hint_forget(call, level, &node);
+	}
 	for (i = 1; i < p.n; i++)
 	{
 		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, shard, p.pieces[i].amount);
