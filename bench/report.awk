@@ -106,7 +106,7 @@ function charted(i, list, inside) { return bar[i] != "" && name[i] !~ /bytes a m
 
 END {
   page = directory "/performance.md"
-  documents = " types mql index "
+  documents = " types mql pipeline index "
   chart(directory "/performance-documents.svg", "Documents, filters, updates and indexes", documents, 1)
   chart(directory "/performance-patterns.svg", "Patterns, buckets, trees and structures", documents, 0)
 

@@ -86,7 +86,7 @@ script single_collection timeout 2400 bench/single_collection.sh "$cluster" "$se
 for file in distinct tree tree_pattern graph; do sql "$file.sql"; done
 script kv sql kv.sql
 script kv timeout 2400 bench/kv.sh "$cluster" "$seconds" "$((scale * 10000))"
-if /usr/bin/python3 -c 'import bson, psycopg' 2>/dev/null; then
+if /usr/bin/python3 -c 'import bson, psycopg, pymongo' 2>/dev/null; then
   script clients timeout 2400 env SCALE="$scale" ROUNDS="$rounds" "$cluster" run /usr/bin/python3 bench/clients.py
 fi
 

@@ -75,7 +75,7 @@ VACUUM ANALYZE forest_paths, forest_nodes, forest_search;
 -- a node with about a thousand below it goes from one place to another and back
 CREATE TABLE forest_move AS
   SELECT n.id, n.parent AS home, (SELECT t.id FROM forest_paths t WHERE NOT t.path <@ n.path AND t.id <> n.parent AND nlevel(t.path) = nlevel(n.path) ORDER BY t.id LIMIT 1) AS away
-  FROM forest_paths n, LATERAL (SELECT count(*) AS below FROM forest_paths d WHERE d.path <@ n.path) c
+  FROM forest_paths n, LATERAL (SELECT count(*) AS below FROM forest_paths d WHERE d.path >= n.path AND d.path < n.path || 'z'::ltree) c
   WHERE n.id BETWEEN 2 AND 3000 ORDER BY abs(c.below - 1000) LIMIT 1;
 CREATE FUNCTION move_ltree() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -87,7 +87,7 @@ BEGIN
   SELECT path INTO old FROM forest_paths WHERE id = m.id;
   SELECT p.id, p.path INTO target FROM forest_paths n, forest_paths p WHERE n.id = m.id AND p.id = CASE WHEN n.parent = m.home THEN m.away ELSE m.home END;
   UPDATE forest_paths SET parent = target.id WHERE id = m.id;
-  UPDATE forest_paths SET path = target.path || subpath(path, nlevel(old) - 1) WHERE path <@ old;
+  UPDATE forest_paths SET path = target.path || subpath(path, nlevel(old) - 1) WHERE path >= old AND path < old || 'z'::ltree;
 END $$;
 SELECT compare('move a subtree of about 1,000', 1.5, 'SELECT move_ltree()',
   $$UPDATE forest_nodes n SET doc = bson_set(doc, 'parent', CASE WHEN (doc -> 'parent')::int = m.home THEN m.away ELSE m.home END) FROM forest_move m WHERE n._id = m.id$$);
