@@ -7,6 +7,7 @@ BEGIN {
   cpu = "CPU time of the server"
   area("types", "The type beside jsonb", cpu " and bytes: `bson` / `jsonb`. S is a document of 300 bytes, M of 4 KB, W of 1,000 fields, L of 1 MB", "reference/README.md")
   area("mql", "Filters, updates and schemas beside jsonb", cpu ": ours / the operators and functions that `jsonb` has", "filter.md")
+  area("pipeline", "Pipelines", cpu ": a pipeline / the SQL that a person would write, over `bson` and over `jsonb`", "aggregation.md")
   area("index", "Indexes", cpu " and size: ours / what PostgreSQL has for `jsonb`, columns and side tables", "indexes.md")
   area("estimates", "Estimates of the planner", "the factor by which estimated and actual rows differ; 1 is exact", "statistics.md")
   area("outlier", "Outlier", cpu ": with the pattern / the same table without, and long arrays / short ones", "patterns/outlier.md")
