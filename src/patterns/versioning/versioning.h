@@ -289,8 +289,8 @@ extern void dp_versioning_deleted(DpVersioning *v, const TriggerData *fired, str
  * Writes the document of a row with another number, and records it as that revision, with the
  * document before, NULL with nothing that leads back.
  */
-extern void dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision,
-								  char operation, struct varlena *before);
+extern void dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation,
+								  struct varlena *before);
 
 /* ---------------------------------------------------------------- later.c */
 
