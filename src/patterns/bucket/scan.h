@@ -14,7 +14,7 @@
  *		explain.c	EXPLAIN
  *		analyze.c	ANALYZE
  *		upper.c		planning aggregates from headers (upper.h)
- *		summary.c	executing them
+ *		summary.c	executing them, with totals.c
  */
 #ifndef DP_PATTERNS_BUCKET_SCAN_H
 #define DP_PATTERNS_BUCKET_SCAN_H
