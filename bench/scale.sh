@@ -1,11 +1,12 @@
 #!/bin/bash
-# How load, reads, checks and memory grow with size: each shape is made anew at each size.
+# How load, reads, check, repair, build, dump and memory grow with size: each shape is made anew at each size.
 #
 #   scale.sh [PATTERN]     only shapes whose name matches the shell pattern
 #
 # SIZES (default "100000 1000000") are numbers of documents, elements, measurements, members or nodes. What is linear shows the same
 # microseconds for one of them at all sizes; what is flat shows the same microseconds for a read. "anon MB" is the most memory that
-# the server's process had for itself while it loaded, and while it checked. The data is deleted at the end.
+# the server's process had for itself while it loaded, and while it checked. The repair finds nothing to mend; the build is of a
+# declaration on a full table; the dump is read by nobody. The data is deleted at the end.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 export CLUSTER=${CLUSTER:-bench} LC_ALL=C.UTF-8
@@ -58,9 +59,9 @@ SQL
 each() { awk -v ms="$1" -v n="$2" 'BEGIN { printf "%.3f", ms * 1000 / n }'; }
 bytes() { sql -c "SELECT round(sum(pg_total_relation_size(c.oid))::numeric / $1, 1) FROM pg_class c WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('bench_scale', 't')) AND relkind IN ('r', 'm')"; }
 
-# shape: make (SQL before the load), load (SQL), read and write (SQL with $1), for a size n
+# shape: make (SQL before the load), declare (SQL, before the load as well), load (SQL), read and write (SQL with $1), for a size n
 shape() {
-  n=$2 make= load= read= write= read_name= write_name=
+  n=$2 make='SELECT 1' declare= load= read= write= read_name= write_name=
   case $1 in
     documents)
       make="SELECT collection_create('t')"
@@ -68,15 +69,17 @@ shape() {
       read="SELECT collection_find('t', bson_build('_id', \$1))" read_name='find by _id'
       write="SELECT collection_update('t', bson_build('_id', \$1), '{\"\$inc\": {n: 1}}')" write_name='update by _id' ;;
     reference)
-      make="SELECT collection_create('o'), collection_create('t'); INSERT INTO o (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(0, 9999) i; SELECT reference_enable('t', 'customer', 'o', live => '{name}')"
+      make="SELECT collection_create('o'), collection_create('t'); INSERT INTO o (doc) SELECT bson_build('_id', i, 'name', 'n' || i) FROM generate_series(0, 9999) i"
+      declare="SELECT reference_enable('t', 'customer', 'o', live => '{name}')"
       load="INSERT INTO t (doc) SELECT bson_build('_id', i, 'customer', i % 10000, 'n', i) FROM (SELECT generate_series(0, $n - 1) AS i) s"
       write="UPDATE t SET doc = bson_set(doc, 'customer', (\$1 + 1) % 10000) WHERE _id = \$1" write_name='another customer' ;;
     computed)
-      make="SELECT collection_create('t'), collection_create('s'); SELECT computed_enable('t', 's', 'g', '{n: {\$count: {}}, sum: {\$sum: \"\$v\"}, best: {\$max: \"\$v\"}}'); INSERT INTO t (doc) SELECT bson_build('_id', i) FROM (SELECT generate_series(0, $n / 100) AS i) s"
+      make="SELECT collection_create('t'), collection_create('s'); INSERT INTO t (doc) SELECT bson_build('_id', i) FROM (SELECT generate_series(0, $n / 100 - 1) AS i) s"
+      declare="SELECT computed_enable('t', 's', 'g', '{n: {\$count: {}}, sum: {\$sum: \"\$v\"}, best: {\$max: \"\$v\"}}')"
       load="INSERT INTO s (doc) SELECT bson_build('_id', i, 'g', i::bigint * 7919 % ($n / 100), 'v', i % 1009) FROM (SELECT generate_series(0, $n - 1) AS i) s"
       write="INSERT INTO s (doc) VALUES (bson_build('g', \$1 % ($n / 100), 'v', \$1))" write_name='insert of a row' ;;
     versioning)
-      make="SELECT collection_create('t'); SELECT versioning_enable('t')"
+      make="SELECT collection_create('t')" declare="SELECT versioning_enable('t')"
       load="INSERT INTO t (doc) SELECT bson_build('_id', i, 'text', repeat(md5(i::text), 6)) FROM (SELECT generate_series(0, $n - 1) AS i) s"
       read="SELECT versioning_at('t', \$1, 1)" read_name='revision 1'
       write="UPDATE t SET doc = bson_set(doc, 'n', 1) WHERE _id = \$1" write_name=update ;;
@@ -96,20 +99,25 @@ shape() {
       read="SELECT kv_zrevrank('t', 'board', 'member' || \$1)" read_name='rank of a member'
       write="SELECT kv_zadd('t', 'board', \$1, 'member' || \$1)" write_name='score of a member' ;;
     tree)
-      make="SELECT collection_create('t'); SELECT tree_enable('t', parent => 'up', ancestors => 'above')"
+      make="SELECT collection_create('t')" declare="SELECT tree_enable('t', parent => 'up', ancestors => 'above')"
       load="INSERT INTO t (doc) SELECT bson_build('_id', i, 'up', CASE WHEN i > 0 THEN (i - 1) / 10 END) FROM (SELECT generate_series(0, $n - 1) AS i) s"
       read="SELECT count(*) FROM tree_descendants('t', (\$1 % ($n / 100) + $n / 100)::int)" read_name='a subtree'
       write="UPDATE t SET doc = bson_set(doc, 'up', \$1 % 100) WHERE _id = $n - 1 - \$1 % 1000" write_name='another parent' ;;
   esac
 }
 
-printf '%-12s %10s %10s %8s %8s %22s %22s %10s %8s %8s\n' shape size 'load us' 'anon MB' bytes '' 'us' 'check us' 'anon MB' found
+begin() { sql -c 'DROP SCHEMA IF EXISTS bench_scale, t CASCADE' -c 'CREATE SCHEMA bench_scale' -c "$make" >/dev/null; }
+
+row='%-12s %10s %8s %8s %8s %24s %24s %9s %8s %9s %9s %9s %6s\n'
+# shellcheck disable=SC2059
+printf "$row" shape size 'load us' 'anon MB' bytes '' us 'check us' 'anon MB' 'repair us' 'build us' 'dump us' found
 for name in documents reference computed versioning outlier bucket leaderboard tree; do
   # shellcheck disable=SC2053
   [[ $name == $only ]] || continue
   for size in $sizes; do
     shape "$name" "$size"
-    sql -c 'DROP SCHEMA IF EXISTS bench_scale, t CASCADE' -c 'CREATE SCHEMA bench_scale' -c "$make" >/dev/null
+    begin
+    [ -z "$declare" ] || sql -c "$declare" >/dev/null
     measure "$load"
     loaded=$(each "$took" "$size") load_anon=$anon
     sql -c 'VACUUM ANALYZE' >/dev/null
@@ -117,7 +125,20 @@ for name in documents reference computed versioning outlier bucket leaderboard t
     read_us=; [ -z "$read" ] || read_us="$read_name $(reads "$size" 2000 "$read")"
     write_us=; [ -z "$write" ] || write_us="$write_name $(reads "$size" 1000 "$write")"
     measure 'SELECT count(*) FROM pattern_check()'
-    printf '%-12s %10s %10s %8s %8s %22s %22s %10s %8s %8s\n' "$name" "$size" "$loaded" "$load_anon" "$size_each" "$read_us" "$write_us" \
-      "$(each "$took" "$size")" "$anon" "$answer"
+    checked=$(each "$took" "$size") check_anon=$anon found=$answer
+    measure 'SELECT sum(pattern_repair(rel, name)) FROM pattern_list()'
+    repaired=$(each "$took" "$size")
+    began=$(date +%s%N)
+    "$cluster" run pg_dump -n bench_scale -n t >/dev/null
+    dumped=$(each "$((($(date +%s%N) - began) / 1000000))" "$size")
+    built=
+    if [ -n "$declare" ]; then
+      begin
+      sql -c "$load" -c 'VACUUM ANALYZE' >/dev/null
+      measure "$declare" "CALL pattern_build('t')"
+      built=$(each "$took" "$size")
+    fi
+    # shellcheck disable=SC2059
+    printf "$row" "$name" "$size" "$loaded" "$load_anon" "$size_each" "$read_us" "$write_us" "$checked" "$check_anon" "$repaired" "$built" "$dumped" "$found"
   done
 done
