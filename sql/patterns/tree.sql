@@ -320,9 +320,15 @@ DECLARE
   o @extschema@.bson;
   key_list text;
   order_by text;
+  rows text := 'rows';
 BEGIN
   SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree'
     AND d.name = _tree_walk_sql.name;
+  -- without the unique index a walk that knows one parent of each node still comes to an end
+  IF EXISTS (SELECT FROM docpatterns._tree_indexes(rel, 'tree', name) i WHERE i.is_unique
+      AND docpatterns._tree_index_find(rel, true, i.definition, i.shown) IS NULL) THEN
+    rows := '(SELECT DISTINCT ON (id) * FROM rows ORDER BY id, parent NULLS FIRST)';
+  END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys)
@@ -347,7 +353,7 @@ BEGIN
           FROM listed) l ON l.child OPERATOR(@extschema@.=) f.id),
     -- children by parent, so that the planner does not expect pairs of all rows at each level
     below AS MATERIALIZED (
-      SELECT r.parent, pg_catalog.array_agg(r.id) AS ids FROM rows r
+      SELECT r.parent, pg_catalog.array_agg(r.id) AS ids FROM %10$s r
         WHERE r.parent IS NOT NULL AND r.id IS NOT NULL GROUP BY r.parent),
     walk (id, chain) AS (
       SELECT r.id, @extschema@.bson_array() FROM rows r WHERE r.parent IS NULL AND r.id IS NOT NULL
@@ -361,7 +367,7 @@ BEGIN
     $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)'
         ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base,
     rel::oid, name, coalesce(@extschema@.bson_get_text(o, 'children'), '_id'),
-    @extschema@.bson_get_text(o, 'truth') = 'children', order_by);
+    @extschema@.bson_get_text(o, 'truth') = 'children', order_by, rows);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS

@@ -1,7 +1,7 @@
 -- The contract of the tree pattern: options, errors, hostile names, other truths, ON CONFLICT, MERGE, COPY, rights, and a seeded
 -- random run against a recursive query.
 SET client_min_messages = warning;
-SELECT plan(80);
+SELECT plan(82);
 SELECT is(provolatile::text, 'v', proname || ' is volatile') FROM pg_proc WHERE proname IN ('tree_enable', 'tree_attach') ORDER BY proname;
 SELECT collection_create('c'), collection_create('p') \g /dev/null
 
@@ -191,6 +191,18 @@ CREATE TABLE ways_made (id int PRIMARY KEY, doc bson);
 CREATE INDEX ON ways_made ((doc -> '_id'));
 SELECT tree_enable('ways_made', parent => 'p', path => 'w') \g /dev/null
 SELECT throws_ok(format('INSERT INTO ways_made VALUES (1, %L)', d), '23514', NULL, 'made: ' || d) FROM unnest(ARRAY['{_id: 2.5}', '{_id: "a.b"}', '{_id: ""}']) d;
+
+-- without the unique index an ID can be twice, also below itself: a check and a repair come to an end
+CREATE TABLE loops (id int PRIMARY KEY, doc bson);
+SELECT tree_enable('loops', parent => 'p', ancestors => 'a') AS loops_name \gset
+SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indrelid = 'loops'::regclass AND indisunique AND NOT indisprimary \gexec
+SET docpatterns.maintain = off;
+INSERT INTO loops VALUES (1, '{_id: "r", a: []}'), (2, '{_id: "x", p: "r", a: ["r"]}'), (3, '{_id: "y", p: "x", a: ["r", "x"]}'), (4, '{_id: "x", p: "y", a: ["r", "x", "y"]}');
+RESET docpatterns.maintain;
+SET statement_timeout = '60s';
+SELECT set_eq($$SELECT key::text, what, expected FROM pattern_check('loops') WHERE what = 'node id'$$, $$VALUES ('2', 'node id', 'unique'), ('4', 'node id', 'unique')$$, 'IDs that are not unique, and are in a cycle below a root');
+SELECT throws_ok($$SELECT pattern_repair('loops')$$, '23505', NULL, 'whose index cannot be made');
+RESET statement_timeout;
 
 SELECT finish();
 DROP SCHEMA "W eird" CASCADE; DROP TABLE c, p;
