@@ -50,8 +50,10 @@ BEGIN {
   why("loads", "load, with a reference", "insertion into its index, see the line beside the same index")
   why("loads", "load, with a change feed", "the feed is a second row with the document, see the line beside one by hand")
   why("loads", "load, with computed totals", "insertion into its index, see the line beside the same index")
+  why("loads", "load, with versioning", "a row of the history and its index entry for each document")
   why("loads", "load, three patterns", "insertion into the index of the reference")
   why("computed", "2 clients", "each insert also updates a row, or waits for it, see the line beside a trigger by hand")
+  why("tree_pattern", "load nodes, parent and ancestors", "its indexes are there before the nodes, see the line beside an indexed ltree")
   why("query_table", "orders a hundred at once, beside no", "two more rows are written for each, in two more tables with an index")
 }
 
@@ -142,6 +144,7 @@ END {
   print "| | |\n|---|---|" > page
   printf "| machine | %s |\n| system | %s |\n| versions | %s |\n| date | %s |\n", cell(fact["machine"]), cell(fact["system"]), cell(fact["versions"]), fact["date"] > page
   if ("load" in fact) printf "| load of the machine | %s (averages of 1, 5 and 15 minutes at the end; one is the benchmark) |\n", fact["load"] > page
+  if ("again" in fact) printf "| measured again | %s |\n", cell(fact["again"]) > page
   printf "| scale | %s %% of the documents, %s, %s s for each run of several clients |\n", fact["scale"], (fact["rounds"] == 1 ? "one round" : "median of " fact["rounds"] " rounds"), fact["seconds"] > page
   printf "| bars | %s |\n\n", (small() ? "not judged" : count["met"] + 0 " of " count["met"] + count["missed"] " met") > page
   if (count["missed"]) {
