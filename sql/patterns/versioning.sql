@@ -424,12 +424,13 @@ COMMENT ON FUNCTION docpatterns._versioning_follow_owner(regclass, oid) IS
 
 -- Verbs -------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, key "any")
+CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, doc bson, key "any")
   RETURNS TABLE (key_value bson_value, what text, expected text, found text)
-  AS 'MODULE_PATHNAME', 'dp_versioning_check_key' LANGUAGE C STABLE STRICT PARALLEL SAFE
+  AS 'MODULE_PATHNAME', 'dp_versioning_check_key' LANGUAGE C STABLE PARALLEL SAFE
   COST 1000 ROWS 1;
-COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, "any") IS
-  'what is wrong with the history of one document; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, bson, "any") IS
+  'what is wrong with the history of one document, which is given (NULL: it does not exist); error '
+  '42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._versioning_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
@@ -453,17 +454,18 @@ BEGIN
   columns := (SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys)
       WITH ORDINALITY AS u (s, n));
   RETURN QUERY EXECUTE format($q$
-    SELECT c.* FROM (SELECT %1$s FROM %2$s AS b
-        UNION ALL SELECT DISTINCT %3$s FROM %4$s AS r WHERE NOT EXISTS (SELECT FROM %2$s AS b
+    SELECT c.* FROM (SELECT %1$s, b.%9$I AS doc_value FROM %2$s AS b
+        UNION ALL SELECT DISTINCT %3$s, NULL::@extschema@.bson FROM %4$s AS r WHERE NOT EXISTS (SELECT FROM %2$s AS b
             WHERE %8$s)) AS k
-      CROSS JOIN LATERAL docpatterns._versioning_check_key(%5$L::regclass, %6$L, %7$s) AS c
+      CROSS JOIN LATERAL docpatterns._versioning_check_key(%5$L::regclass, %6$L, k.doc_value, %7$s)
+        AS c
     $q$, (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n)
         FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n)), p.base,
          (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys)
            WITH ORDINALITY AS u (s, n)), p.revisions, p.base, name,
          CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END,
          (SELECT string_agg(format('b.%I %s r.%I', u.k, u.o, u.s), ' AND ' ORDER BY u.n)
-           FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n)));
+           FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n)), p.doc);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_check(regclass, text) IS

@@ -693,8 +693,8 @@ complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *
 }
 
 /*
- * _versioning_check_key(rel, name, key record) -> setof (key, what, expected, found): errors in
- * the history of one key, and in its document
+ * _versioning_check_key(rel, name, doc, key record) -> setof (key, what, expected, found): errors
+ * in the history of one key, and in its document (NULL: none)
  */
 DP_FUNCTION(dp_versioning_check_key);
 Datum
@@ -704,7 +704,7 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	DpVersioning *v;
 	DpDecl *decl;
 	DpKey key;
-	struct varlena *live = NULL;
+	struct varlena *live;
 	struct varlena *shown;
 	Row *rows;
 	int n;
@@ -716,16 +716,18 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	MemoryContext old;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
+		return (Datum) 0;
 	dp_require_owner(PG_GETARG_OID(0));
 	decl = dp_decl_find(PG_GETARG_OID(0), "versioning", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	v = dp_versioning(decl);
 	dp_versioning_require(v);
-	dp_key_of_argument(decl, fcinfo, 2, &key);
+	dp_key_of_argument(decl, fcinfo, 3, &key);
+	live = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
 	context = AllocSetContextCreate(CurrentMemoryContext, "history", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	shown = dp_key_to_value(decl, &key);
 	SPI_connect();
-	(void) dp_row_read(decl, &key, "", DP_RUN_SNAPSHOT, &live);
 	rows = read_rows(v, &key, GetActiveSnapshot(), &n, NULL);
 
 	if (n == 0)
