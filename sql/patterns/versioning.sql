@@ -455,8 +455,8 @@ BEGIN
       WITH ORDINALITY AS u (s, n));
   RETURN QUERY EXECUTE format($q$
     SELECT c.* FROM (SELECT %1$s, b.%9$I AS doc_value FROM %2$s AS b
-        UNION ALL SELECT DISTINCT %3$s, NULL::@extschema@.bson FROM %4$s AS r WHERE NOT EXISTS (SELECT FROM %2$s AS b
-            WHERE %8$s)) AS k
+        UNION ALL SELECT DISTINCT %3$s, NULL::@extschema@.bson FROM %4$s AS r
+          WHERE NOT EXISTS (SELECT FROM %2$s AS b WHERE %8$s)) AS k
       CROSS JOIN LATERAL docpatterns._versioning_check_key(%5$L::regclass, %6$L, k.doc_value, %7$s)
         AS c
     $q$, (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n)
