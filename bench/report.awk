@@ -51,7 +51,6 @@ BEGIN {
   why("loads", "load, with a change feed", "the feed is a second row with the document, see the line beside one by hand")
   why("loads", "load, with computed totals", "insertion into its index, see the line beside the same index")
   why("loads", "load, with versioning", "a row of the history and its index entry for each document")
-  why("loads", "load, three patterns", "insertion into the index of the reference")
   why("computed", "2 clients", "each insert also updates a row, or waits for it, see the line beside a trigger by hand")
   why("tree_pattern", "load nodes, parent and ancestors", "its indexes are there before the nodes, see the line beside an indexed ltree")
   why("query_table", "orders a hundred at once, beside no", "two more rows are written for each, in two more tables with an index")
