@@ -380,19 +380,24 @@ keys_of(KeyContext *k, const DpCondition *condition)
 	return NULL;
 }
 
-/* The ends of a range in the filter. */
-static void
-range_ends(const DpCondition *condition, const DpValue **low, const DpValue **high)
+/*
+ * The last value that an end of a range lets in, as far as keys tell it: of a date that is itself
+ * left out, the millisecond beside it.  Other values may share their keys with neighbours.
+ */
+static const DpValue *
+range_end(const DpFilterNode *node, DpValue *date, uint8 *bytes)
 {
-	const DpFilterNode *node = condition->node;
+	int64 ms;
 
-	*low = *high = NULL;
-	if (node->op == FILTER_GT || node->op == FILTER_GTE)
-		*low = &node->value;
-	else
-		*high = &node->value;
-	if (condition->upper != NULL)
-		*high = &condition->upper->value;
+	if (node->value.type != DP_TYPE_DATE || node->op == FILTER_GTE || node->op == FILTER_LTE)
+		return &node->value;
+	ms = dp_get_int64(node->value.data);
+	if (ms == (node->op == FILTER_GT ? PG_INT64_MAX : PG_INT64_MIN))
+		return &node->value;
+	dp_put_int64(bytes, node->op == FILTER_GT ? ms + 1 : ms - 1);
+	*date = node->value;
+	date->data = bytes;
+	return date;
 }
 
 /*
@@ -401,12 +406,18 @@ range_ends(const DpCondition *condition, const DpValue **low, const DpValue **hi
 static DpQueryNode *
 add_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 {
-	const DpValue *low;
-	const DpValue *high;
+	const DpFilterNode *low = condition->node;
+	const DpFilterNode *high = condition->upper;
+	DpValue dates[2];
+	uint8 bytes[2][sizeof(int64)];
 	DpQueryEntry *entry;
 	DpQueryNode *node;
 
-	range_ends(condition, &low, &high);
+	if (low->op == FILTER_LT || low->op == FILTER_LTE)
+	{
+		high = low;
+		low = NULL;
+	}
 	switch (condition->node->value.type)
 	{
 		case DP_TYPE_DOCUMENT:
@@ -417,7 +428,8 @@ add_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 			break;
 	}
 	node = add_entry(k, true, &entry);
-	dp_key_between(&entry->range, base, low, high);
+	dp_key_between(&entry->range, base, low != NULL ? range_end(low, &dates[0], bytes[0]) : NULL,
+				   high != NULL ? range_end(high, &dates[1], bytes[1]) : NULL);
 	return node;
 }
 

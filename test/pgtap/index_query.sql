@@ -2,7 +2,7 @@
 \set QUIET 1
 SET client_min_messages = warning;
 BEGIN;
-SELECT plan(61);
+SELECT plan(66);
 SET LOCAL jit = off;
 
 -- Documents of all shapes. The seed makes every run the same.
@@ -242,6 +242,26 @@ BEGIN
 END $$;
 SET enable_seqscan = off;
 SELECT is(kinds_wrong(options), '', 'all comparisons' || options) FROM unnest(ARRAY['', $$ (paths = 'a, r.v')$$, $$ (pairs = 'r(k,v)')$$]) AS options;
+RESET enable_seqscan;
+
+-- an end that is a date and left out is not read: of a day, nothing of the next; ends of all dates
+CREATE TABLE days AS SELECT bson_build('at', timestamptz '2024-01-01 00:00:00+00' + i / 5 * interval '1 day') AS doc FROM generate_series(0, 499) i;
+INSERT INTO days SELECT format('{at: {$date: {$numberLong: "%s"}}}', ms)::bson FROM unnest(ARRAY[-9223372036854775808, -9223372036854775807, 9223372036854775806, 9223372036854775807, 0, -1, 1]::numeric[]) ms;
+CREATE INDEX days_index ON days USING gin (doc bson_ops);
+CREATE FUNCTION read_of_index(f bson) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plan jsonb; entries int; found int; wanted int;
+BEGIN
+  EXECUTE format('EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM days WHERE doc @@ %L', f) INTO plan;
+  entries := plan #> '{0,Plan,Plans,0,Plans,0,Actual Rows}';
+  EXECUTE format('SELECT count(*) FROM days WHERE doc @@ %L', f) INTO found;
+  SELECT count(*) INTO wanted FROM days WHERE bson_match(doc || '{}', f);
+  RETURN format('%s read, %s found, %s wanted', entries, found, wanted);
+END $$;
+SET enable_seqscan = off;
+SELECT is(read_of_index(f), format('%1$s read, %1$s found, %1$s wanted', n), format('%s dates within %s', n, f)) FROM (VALUES
+  ('{at: {$gte: ISODate("2024-02-01"), $lt: ISODate("2024-02-02")}}'::bson, 5), ('{at: {$gt: ISODate("2024-02-01"), $lte: ISODate("2024-02-02")}}', 5),
+  ('{at: {$gt: {$date: {$numberLong: "9223372036854775806"}}}}', 1), ('{at: {$gt: {$date: {$numberLong: "-1"}}, $lt: {$date: {$numberLong: "1"}}}}', 1),
+  ('{at: {$lt: {$date: {$numberLong: "-9223372036854775806"}}}}', 2)) x (f, n);
 RESET enable_seqscan;
 
 SELECT * FROM finish();
