@@ -36,7 +36,7 @@ COMMENT ON TABLE docpatterns.notes IS
 CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regclass,
   OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE;
+  AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE ROWS 10;
 COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
@@ -159,7 +159,7 @@ COMMENT ON FUNCTION docpatterns.pattern_anchor_trigger() IS
 CREATE FUNCTION docpatterns._pattern_anchors(rel regclass, OUT trigger_name text, OUT label text,
   OUT doc_column text, OUT keys text[], OUT triggers text[])
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT;
+  AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT ROWS 5;
 COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS
   'anchors of the declarations that a table takes part in: label is the name of the declaration, '
   'or the link ID on its other table';

@@ -129,7 +129,7 @@ COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, text, o
 
 CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text,
   OUT owner regrole, OUT intact boolean) RETURNS SETOF record
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d
       WHERE d.pattern = $2 AND d.name = $3);

@@ -9,12 +9,12 @@ COMMENT ON FUNCTION docpatterns._pattern_check_one(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_disabled_triggers(rel regclass, label text, name text)
   RETURNS TABLE (trigger_name name, on_table regclass, state text)
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
   SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE
     'enabled on replicas only' END
-  FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r
-    JOIN pg_trigger g ON g.tgrelid = r.relid
-  WHERE g.tgenabled IN ('D', 'R')
+  FROM pg_trigger g
+  WHERE g.tgrelid = ANY (ARRAY(SELECT p.relid::oid FROM pg_partition_tree($1) p UNION SELECT $1))
+    AND g.tgenabled IN ('D', 'R')
     AND (g.tgname IN (SELECT e.expected FROM docpatterns._pattern_anchors($1) a
           CROSS JOIN docpatterns._pattern_expected_triggers($1, a.triggers) AS e (expected)
           WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
@@ -228,11 +228,12 @@ BEGIN
     END IF;
     SELECT count(*) FILTER (WHERE NOT n.failed), count(*) FILTER (WHERE n.failed)
       INTO s.notes, s.failed FROM docpatterns.notes n WHERE n.rel = d.rel AND n.name = d.name;
-    SELECT sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), sum(pg_total_relation_size(t.relid))
+    SELECT sum(pg_stat_get_tuples_inserted(t.side) + pg_stat_get_tuples_updated(t.side)
+        + pg_stat_get_tuples_deleted(t.side)), sum(pg_total_relation_size(t.side))
       INTO s.side_writes, s.side_bytes
-      FROM unnest(docpatterns._pattern_link_ids(d.options)) l
-        JOIN pg_stat_all_tables t ON t.relid = docpatterns._pattern_side(l, d.rel)
-      WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.relid
+      FROM (SELECT docpatterns._pattern_side(l, d.rel) AS side
+        FROM unnest(docpatterns._pattern_link_ids(d.options)) l) t
+      WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.side
           AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc);
     SELECT m.error INTO s.error FROM docpatterns.maintenance m
       WHERE m.rel = d.rel AND m.pattern = d.pattern AND m.name = d.name;

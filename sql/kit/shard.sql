@@ -140,7 +140,7 @@ COMMENT ON FUNCTION docpatterns._pattern_is_distributed(regclass) IS
 -- Citus names the triggers of shards itself.
 CREATE FUNCTION docpatterns._pattern_expected_triggers(rel regclass, triggers text[])
   RETURNS SETOF text
-LANGUAGE docpatterns STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE docpatterns STABLE ROWS 5 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   main regclass := (docpatterns._pattern_distribution(rel)).of_table;
 BEGIN

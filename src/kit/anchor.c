@@ -23,6 +23,7 @@
 #include "bson/reader.h"
 #include "kit/anchor.h"
 #include "kit/declaration.h"
+#include "kit/link.h"
 #include "kit/trigger.h"
 
 #define ANCHOR "anchor"

@@ -39,6 +39,7 @@
 #include "bson/text.h"
 #include "kit/anchor.h"
 #include "kit/declaration.h"
+#include "kit/link.h"
 #include "kit/registry.h"
 #include "kit/note.h"
 #include "kit/shard.h"
@@ -77,19 +78,12 @@ static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *decl_hint(Oid relid);
 static Oid declared_on(Oid relid, bool isclone);
-static Oid link_scan(const char *link_id, bool main, Oid relid, bool foreign, List **all);
-static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
-static Oid relation_owner(Oid relid);
 
 /*
  * How often declarations are read again that change meanwhile; then they are used, and read again
  * at the next call
  */
 #define READ_TRIES 5
-
-/* One option for each table that a pattern may create */
-const char *const dp_link_options[DP_LINK_OPTIONS] = { "link_id", "second_link_id",
-													   "removed_link_id" };
 
 bool dp_maintain = true;
 
@@ -356,7 +350,7 @@ dp_link_mains(const char *link_id, Oid relid)
 
 	if (dp_shard_is_copy(relid))
 	{
-		(void) link_scan(link_id, true, relid, false, &mains);
+		(void) dp_link_scan(link_id, true, relid, false, &mains);
 		/* locks are taken in one order */
 		list_sort(mains, list_oid_cmp);
 	}
@@ -369,7 +363,8 @@ Oid
 dp_link_side(const char *link_id, Oid relid)
 {
 	Oid side = dp_link_find(link_id, false, relid);
-	Oid other_owner = OidIsValid(side) ? InvalidOid : link_scan(link_id, false, relid, true, NULL);
+	Oid other_owner =
+		OidIsValid(side) ? InvalidOid : dp_link_scan(link_id, false, relid, true, NULL);
 
 	/* the declaration must be reloaded when the table gets the same owner */
 	if (OidIsValid(other_owner))
@@ -856,124 +851,8 @@ declared_on(Oid relid, bool isclone)
 	return relid;
 }
 
-/*
- * Searches all triggers for the link ID; callers cache the result.  The table must have the same
- * owner as relid, so that users cannot replace it by their own.
- */
 Oid
-dp_link_find(const char *link_id, bool main, Oid relid)
-{
-	return link_scan(link_id, main, relid, false, NULL);
-}
-
-void
-dp_link_require_owner(const char *link_id, bool main, Oid relid)
-{
-	Oid other = link_scan(link_id, main, relid, true, NULL);
-
-	if (OidIsValid(other))
-		different_owners(relid, other);
-}
-
-static void
-different_owners(Oid relid, Oid other)
-{
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("tables \"%s\" and \"%s\" have different owners",
-						   dp_relation_name(relid), dp_relation_name(other)),
-					errdetail("A pattern maintains one table when the other is written."),
-					errhint("Give them the same owner with ALTER TABLE .. OWNER TO.")));
-}
-
-Oid
-dp_foreign_side(DpDecl *decl)
-{
-	int i;
-
-	for (i = 0; i < DP_LINK_OPTIONS; i++)
-	{
-		char *link_id = dp_decl_text(decl, dp_link_options[i]);
-		Oid side;
-
-		if (link_id == NULL || OidIsValid(dp_link_find(link_id, false, decl->target)))
-			continue;
-		/* ignore the copy of a schema that belongs to another role */
-		side = link_scan(link_id, false, decl->target, true, NULL);
-		if (OidIsValid(side) && get_rel_namespace(side) == get_rel_namespace(decl->target))
-			return side;
-	}
-	return InvalidOid;
-}
-
-void
-dp_require_own_sides(DpDecl *decl)
-{
-	Oid side = dp_foreign_side(decl);
-
-	if (OidIsValid(side))
-		different_owners(decl->target, side);
-}
-
-/* Searches all triggers, of tables of the same owner as relid or of others. Adds all it finds. */
-static Oid
-link_scan(const char *link_id, bool main, Oid relid, bool foreign, List **all)
-{
-	Relation rel = table_open(TriggerRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	Oid owner = relation_owner(relid);
-	Oid schema = get_rel_namespace(relid);
-	HeapTuple tuple;
-	Oid result = InvalidOid;
-
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum args;
-		bool isnull;
-		const char *first;
-		const char *found = NULL;
-		DpValue value;
-		int i;
-
-		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
-			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
-			continue;
-		if ((relation_owner(form->tgrelid) != owner) != foreign || !dp_own_function(form->tgfoid))
-			continue;
-		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		args = PointerGetDatum(DatumGetByteaPP(args));
-		first = VARDATA_ANY(DatumGetPointer(args));
-
-		if (main)
-		{
-			struct varlena *options = dp_declared_options(first);
-
-			for (i = 0; i < lengthof(dp_link_options) && options != NULL; i++)
-			{
-				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_link_options[i],
-									 strlen(dp_link_options[i]), &value) &&
-					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), link_id) == 0)
-					found = link_id;
-			}
-		}
-		else if (strcmp(first, "side") == 0)
-			found = first + strlen("side") + 1;
-
-		if (found == NULL || strcmp(found, link_id) != 0 || !dp_shard_pair(relid, form->tgrelid))
-			continue;
-		if (!OidIsValid(result) || get_rel_namespace(form->tgrelid) == schema)
-			result = form->tgrelid;
-		if (all != NULL)
-			*all = list_append_unique_oid(*all, form->tgrelid);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
-/* The owner of a relation, InvalidOid if there is no such relation. */
-static Oid
-relation_owner(Oid relid)
+dp_relation_owner(Oid relid, bool missing_ok)
 {
 	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid owner = InvalidOid;
@@ -983,15 +862,7 @@ relation_owner(Oid relid)
 		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 		ReleaseSysCache(tuple);
 	}
-	return owner;
-}
-
-Oid
-dp_relation_owner(Oid relid)
-{
-	Oid owner = relation_owner(relid);
-
-	if (!OidIsValid(owner))
+	else if (!missing_ok)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", relid)));
 	return owner;

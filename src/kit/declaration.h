@@ -107,10 +107,6 @@ extern TriggerDesc *dp_triggers(Relation rel);
  */
 extern bool dp_partition_restoring(Relation rel);
 
-/* Names of options that contain link IDs */
-#define DP_LINK_OPTIONS 3
-extern const char *const dp_link_options[DP_LINK_OPTIONS];
-
 /*
  * The tables of a link ID: the one whose main trigger has it as an option, and the one with its
  * side triggers; relid is the other one.  InvalidOid if there is none with the same owner.  If
@@ -119,33 +115,14 @@ extern const char *const dp_link_options[DP_LINK_OPTIONS];
 extern Oid dp_link_main(const char *link_id, Oid relid);
 extern Oid dp_link_side(const char *link_id, Oid relid);
 
-/* The owner of a relation.  Raises UNDEFINED_TABLE. */
-extern Oid dp_relation_owner(Oid relid);
+/* The owner of a relation.  Raises UNDEFINED_TABLE, or returns InvalidOid with missing_ok. */
+extern Oid dp_relation_owner(Oid relid, bool missing_ok);
 
 /*
  * The tables whose declaration has a link ID: one, or all its shards on this server if relid is a
  * copy of a table that Citus has on each server.
  */
 extern List *dp_link_mains(const char *link_id, Oid relid);
-
-/*
- * Does the same without cache or declaration, because a table may be incomplete during a restore.
- */
-extern Oid dp_link_find(const char *link_id, bool main, Oid relid);
-
-/*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the other table exists but has another owner, because
- * a write would not be propagated to it.  A missing table is legal only during restore.
- */
-extern void dp_link_require_owner(const char *link_id, bool main, Oid relid);
-
-/*
- * The second table of a declaration if it has another owner than the first, or InvalidOid.  It is
- * then treated as missing, and must not be created again: dp_require_own_sides() raises
- * OBJECT_NOT_IN_PREREQUISITE_STATE.
- */
-extern Oid dp_foreign_side(DpDecl *decl);
-extern void dp_require_own_sides(DpDecl *decl);
 
 /* True if options have this option with that type; sets *value. */
 extern bool

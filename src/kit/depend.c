@@ -33,6 +33,7 @@
 #include "bson/reader.h"
 #include "kit/declaration.h"
 #include "kit/depend.h"
+#include "kit/link.h"
 #include "kit/registry.h"
 #include "kit/shard.h"
 

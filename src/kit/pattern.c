@@ -41,6 +41,7 @@
 #include "utils/varlena.h"
 
 #include "bson/catalog.h"
+#include "kit/link.h"
 #include "kit/note.h"
 #include "kit/registry.h"
 #include "kit/rows/later.h"
@@ -103,8 +104,8 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 		appendStringInfoString(&what, "owner of ");
 		dp_sql_table(&what, side);
 		values[4] = CStringGetTextDatum(what.data);
-		values[5] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(rel), false));
-		values[6] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(side), false));
+		values[5] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(rel, false), false));
+		values[6] = CStringGetTextDatum(GetUserNameFromId(dp_relation_owner(side, false), false));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		return (Datum) 0;
 	}
@@ -403,7 +404,7 @@ dp_pattern_call_hook(Oid rel, const char *pattern, const char *verb, const char 
 	if (!OidIsValid(dp_pattern_hook(pattern, verb, 2 + nextra, argtypes)))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
 						errmsg("the %s pattern has no function \"%s\"", pattern, function)));
-	dp_owner_begin(dp_relation_owner(rel), &self);
+	dp_owner_begin(dp_relation_owner(rel, false), &self);
 	rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
 	dp_owner_end(&self);
 	if (rc != SPI_OK_SELECT)
@@ -443,7 +444,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 		elog(ERROR, "a pattern's function returned no row");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
-	dp_owner_begin(dp_relation_owner(rel), &self);
+	dp_owner_begin(dp_relation_owner(rel, false), &self);
 	portal =
 		SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)

@@ -258,7 +258,7 @@ shard_lock(Oid relid, int64 id)
 
 	GetUserIdAndSecContext(&user, &sec);
 	/* the table's owner may */
-	SetUserIdAndSecContext(dp_relation_owner(relid), sec | SECURITY_LOCAL_USERID_CHANGE);
+	SetUserIdAndSecContext(dp_relation_owner(relid, false), sec | SECURITY_LOCAL_USERID_CHANGE);
 	(void) OidFunctionCall2(lock, Int32GetDatum(ShareLock),
 							PointerGetDatum(construct_array(&shard, 1, INT8OID, sizeof(int64),
 															FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));

@@ -10,6 +10,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "kit/link.h"
 #include "kit/note.h"
 #include "kit/registry.h"
 #include "kit/shard.h"

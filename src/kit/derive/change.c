@@ -34,6 +34,7 @@
 #include "bson/reader.h"
 #include "kit/derive/change.h"
 #include "kit/derive/derive.h"
+#include "kit/link.h"
 #include "kit/note.h"
 #include "kit/rows/lookup.h"
 #include "kit/statement.h"

@@ -14,6 +14,7 @@
 #include "bson/compare.h"
 #include "kit/derive/change.h"
 #include "kit/derive/batch.h"
+#include "kit/link.h"
 #include "kit/locks.h"
 #include "kit/note.h"
 

@@ -19,6 +19,7 @@
 #include "bson/reader.h"
 #include "kit/derive/change.h"
 #include "kit/derive/batch.h"
+#include "kit/link.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/trigger.h"

@@ -14,6 +14,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "kit/link.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/shard.h"

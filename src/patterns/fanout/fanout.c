@@ -17,6 +17,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "kit/derive/batch.h"
+#include "kit/link.h"
 #include "kit/options.h"
 #include "patterns/fanout/fanout.h"
 

@@ -36,6 +36,7 @@
 #include "bson/text.h"
 #include "kit/adopt.h"
 #include "kit/derive/queue.h"
+#include "kit/link.h"
 #include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/rows/table.h"

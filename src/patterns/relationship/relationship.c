@@ -35,6 +35,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/text.h"
+#include "kit/link.h"
 #include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/options.h"

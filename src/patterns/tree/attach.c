@@ -26,6 +26,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/text.h"
+#include "kit/link.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/template.h"
