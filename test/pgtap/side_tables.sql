@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE SCHEMA beside;
 SET search_path = beside, public;
-SELECT plan(25);
+SELECT plan(33);
 
 \o /dev/null
 CREATE TABLE t (id text PRIMARY KEY, doc bson);
@@ -63,6 +63,31 @@ FROM (VALUES ('t_list_extras', 'list', 'chunk, key', 'key, chunk', $$INSERT INTO
 SELECT lives_ok($$INSERT INTO t VALUES ('c', '{list: [1, 2, 3], cold: 1}')$$, 'all tables work again');
 SELECT is(preallocated_claim('t', 'c', '{1}', 'ada', name => 'seats'), true, 'so do claims');
 SELECT is_empty('SELECT * FROM pattern_check()', 'and all is true');
+
+-- A first write finds the other table without reading the triggers of all tables.
+BEGIN;
+CREATE FUNCTION read_all() RETURNS bigint LANGUAGE sql VOLATILE AS $$ SELECT coalesce(sum(seq_scan), 0)::bigint FROM pg_stat_xact_sys_tables WHERE relname = 'pg_trigger' $$;
+CREATE TABLE first_writes (n int GENERATED ALWAYS AS IDENTITY, pattern text, readings bigint);
+CREATE PROCEDURE write_first(pattern text, declaration text, write text) LANGUAGE plpgsql AS $$
+DECLARE before bigint;
+BEGIN
+  EXECUTE declaration;
+  before := read_all();
+  EXECUTE write;
+  INSERT INTO first_writes (pattern, readings) VALUES (pattern, read_all() - before);
+END $$;
+SELECT collection_create(n) FROM unnest('{groups,many_versions,many_outliers,many_cold,many_references,many_computed,many_subsets,many_queried,many_fed}'::text[]) n \g /dev/null
+INSERT INTO groups (doc) VALUES ('{_id: 1, name: "one"}');
+CALL write_first('versioning', $$SELECT versioning_enable('many_versions')$$, $$INSERT INTO many_versions (doc) VALUES ('{_id: 1}'); UPDATE many_versions SET doc = bson_set(doc, 'n', 1)$$);
+CALL write_first('outlier', $$SELECT outlier_enable('many_outliers', 'list', 2)$$, $$INSERT INTO many_outliers (doc) VALUES ('{list: [1, 2, 3, 4]}')$$);
+CALL write_first('cold fields', $$SELECT subset_fields_enable('many_cold', '{text}')$$, $$INSERT INTO many_cold (doc) VALUES ('{text: "cold"}')$$);
+CALL write_first('reference', $$SELECT reference_enable('many_references', 'group', 'groups', live => '{name}')$$, $$INSERT INTO many_references (doc) VALUES ('{group: 1}'); UPDATE groups SET doc = bson_set(doc, 'name', 'uno')$$);
+CALL write_first('computed', $$SELECT computed_enable('groups', 'many_computed', 'group', '{n: {$count: {}}}')$$, $$INSERT INTO many_computed (doc) VALUES ('{group: 1}')$$);
+CALL write_first('subset', $$SELECT subset_enable('groups', 'newest', 'many_subsets', 'group', '{n: -1}', 3)$$, $$INSERT INTO many_subsets (doc) VALUES ('{group: 1, n: 2}')$$);
+CALL write_first('query table', $$SELECT query_table_create('many_by_color', 'many_queried', partition => '{color}', clustering => '{n: -1}')$$, $$INSERT INTO many_queried (doc) VALUES ('{color: "red", n: 2}')$$);
+CALL write_first('change feed', $$SELECT change_feed_enable('many_fed', notify => false)$$, $$INSERT INTO many_fed (doc) VALUES ('{n: 2}')$$);
+SELECT is(readings, 0::bigint, 'all triggers read by a first write: ' || pattern) FROM first_writes ORDER BY n;
+ROLLBACK;
 
 DROP SCHEMA beside CASCADE;
 SELECT * FROM finish();
