@@ -13,7 +13,9 @@ cluster=test/env/cluster.sh
 counts=${COUNTS:-100 1000 4000}
 export PGOPTIONS='-c client_min_messages=warning -c jit=off'
 sql() { "$cluster" psql -qXAt -v ON_ERROR_STOP=1 "$@"; }
-trap '"$cluster" stop' EXIT
+# one by one: a transaction locks all that it drops
+clear() { sql -f - >/dev/null <<<"SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname ~ '^many[0-9]+$' \\gexec"; }
+trap 'clear; "$cluster" stop' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 "$cluster" start
@@ -61,5 +63,3 @@ for i in "${!names[@]}"; do
   for ((c = 0; c < column; c++)); do printf ' %10s' "${figures[$i,$c]}"; done
   echo
 done
-# one by one: a transaction locks all that it drops
-sql -f - >/dev/null <<<"SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname ~ '^many[0-9]+$' \\gexec"

@@ -61,7 +61,6 @@ BEGIN {
   why("bucket", "one sensor, one hour, raw rows", "two buckets are unpacked, where a clustered table has the rows on one page")
   why("bucket", "batches of 100 rows", "each measurement is first a row of a table with an index, as in the plain one, and packed later")
   why("reference", "rename, 10,000 orders", "three quarters are PostgreSQL's new rows and their entries in two indexes")
-  why("attribute", "location = x, date", "each document is matched again and is twice as large; the other index has the expression itself")
   why("schema_versioning", "versions: migration of a collection", "four fifths are new rows and index entries; keys are values of any type and checked, see the line above")
   why("tree", "1,000 descendants, whole rows", "both sides read the same rows of the table, the paths are 1 % of it")
   why("tree", "1,000 descendants, depth first", "both sides read the same rows of the table, the paths are 3 % of it")

@@ -4,8 +4,8 @@
  *
  * A pattern that writes two tables names the other one by a link ID, in the arguments of its
  * triggers, because OIDs and names do not survive a dump, a copy or a renaming.  Dependencies,
- *which are made anew with the triggers, lead from one table to the other; where there are none yet,
- *or they lead elsewhere, all triggers of the database are read.
+ * which are recorded with the triggers, lead from one table to the other; where there are none yet,
+ * or they lead elsewhere, all triggers of the database are read.
  */
 #include "postgres.h"
 
@@ -30,7 +30,6 @@
 
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
 static bool has_link(const char *argument, bool main, const char *link_id);
-static bool is_of_pattern(Form_pg_trigger form);
 static bool is_linked(Relation triggers, HeapTuple tuple, const char *link_id, bool main, Oid relid,
 					  bool foreign);
 static void add_depended_on(Relation depend, Oid class, Oid object, Oid relid, List **tables);
@@ -124,14 +123,6 @@ has_link(const char *argument, bool main, const char *link_id)
 	return false;
 }
 
-/* Whether a trigger is one of a pattern: not the clone on a partition. */
-static bool
-is_of_pattern(Form_pg_trigger form)
-{
-	return !OidIsValid(form->tgparentid) &&
-		   strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0;
-}
-
 /* Whether a trigger has the link ID and its table can be the other one of relid. */
 static bool
 is_linked(Relation triggers, HeapTuple tuple, const char *link_id, bool main, Oid relid,
@@ -141,7 +132,8 @@ is_linked(Relation triggers, HeapTuple tuple, const char *link_id, bool main, Oi
 	Datum args;
 	bool isnull;
 
-	if (form->tgnargs != (main ? 1 : 3) || !is_of_pattern(form))
+	if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
+		strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 		return false;
 	args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(triggers), &isnull);
 	args = PointerGetDatum(DatumGetByteaPP(args));
@@ -228,16 +220,12 @@ link_near(const char *link_id, bool main, Oid relid)
 	add_depended_on(depend, RelationRelationId, relid, relid, &tables);
 	scan = triggers_of(rel, relid);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-
-		if (is_of_pattern(form))
-			add_depended_on(depend, TriggerRelationId, form->oid, relid, &tables);
-	}
+		add_depended_on(depend, TriggerRelationId, ((Form_pg_trigger) GETSTRUCT(tuple))->oid, relid,
+						&tables);
 	systable_endscan(scan);
 	foreach(lc, tables)
 	{
-		if (get_rel_namespace(lfirst_oid(lc)) != schema)
+		if (OidIsValid(result) || get_rel_namespace(lfirst_oid(lc)) != schema)
 			continue;
 		scan = triggers_of(rel, lfirst_oid(lc));
 		while (!OidIsValid(result) && HeapTupleIsValid(tuple = systable_getnext(scan)))
